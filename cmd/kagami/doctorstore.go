@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/cmd/kagami/internal/bridge"
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
 )
 
 // settings checks how the program of the server is configured: whether it serves stdio, and its
@@ -178,7 +179,7 @@ func (p *diagnosis) serve(ctx context.Context, words []string, store string) (*p
 	}
 	log := &serverLog{keep: keptLines}
 	cmd.Stderr, cmd.WaitDelay = log, time.Second
-	group(cmd)
+	group.Set(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -206,17 +207,7 @@ func (p *diagnosis) serve(ctx context.Context, words []string, store string) (*p
 }
 
 // stop ends the program in order. If the program does not end, stop kills it.
-func (s *process) stop() {
-	if err := interruptGroup(s.cmd); err == nil {
-		select {
-		case <-s.ended:
-			return
-		case <-time.After(patience):
-		}
-	}
-	killGroup(s.cmd)
-	<-s.ended
-}
+func (s *process) stop() { group.End(s.cmd, s.ended, patience) }
 
 // persistence checks whether Redis writes to disk and keeps every key. Services that run Redis for
 // their customers often refuse CONFIG; then nothing is reported.

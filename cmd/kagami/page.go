@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
@@ -213,7 +214,7 @@ func openBrowser(ctx context.Context, address string) (dir string, err error) {
 		return dir, errors.New("no program " + command[0])
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
-	group(cmd) // Ctrl-C for kagami must not end a browser that was started for the page
+	group.Set(cmd) // Ctrl-C for kagami must not end a browser that was started for the page
 	if err := cmd.Start(); err != nil {
 		return dir, err
 	}

@@ -152,9 +152,10 @@ var table = []rule{
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami/internal/conform", internal: []string{"protocol", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami/internal/login", internal: []string{"protocol/client/oauth"}},
-	{prefix: "cmd/kagami/internal/bridge", internal: []string{"protocol", "protocol/jsontext"}},
+	{prefix: "cmd/kagami/internal/group", external: []string{"golang.org/x/sys/windows"}},
+	{prefix: "cmd/kagami/internal/bridge", internal: []string{"cmd/kagami/internal/group", "protocol", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/login", "framework", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
+		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/group", "cmd/kagami/internal/login", "framework", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
 		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},

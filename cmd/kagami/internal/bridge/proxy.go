@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -86,6 +86,7 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 		return err
 	}
 	cmd.Args = append(cmd.Args, "--http", address)
+	group.Set(cmd) // Ctrl-C is for dev, which then interrupts the process once
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
@@ -141,15 +142,7 @@ func (d *Proxy) Close() {
 	default:
 	}
 	d.mu.Unlock()
-	if err := d.process.Process.Signal(syscall.SIGTERM); err != nil {
-		_ = d.process.Process.Kill() // Windows has no SIGTERM
-	}
-	select {
-	case <-d.done:
-	case <-time.After(drainTime):
-		_ = d.process.Process.Kill()
-		<-d.done
-	}
+	group.End(d.process, d.done, drainTime)
 	d.process = nil
 }
 
