@@ -44,7 +44,7 @@ func (a *cli) conformance(ctx context.Context, server []string) error {
 		if err != nil {
 			return &unreachedError{err}
 		}
-		defer func() { _ = cleanup() }()
+		defer cleanup()
 		server = append([]string{program.Path}, program.Args[1:]...)
 	}
 	all, refusal := []conform.Finding{}, error(nil)

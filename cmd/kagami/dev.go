@@ -89,7 +89,7 @@ func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = removeAll(dir) }()
 	d := &developer{cli: a, pkg: pkg, dir: dir}
 	if address == "" {
 		d.late = time.After(standInAfter)
@@ -164,6 +164,7 @@ type developer struct {
 	source *watcher
 	late   <-chan time.Time // when a stand-in serves the client on stdin; nil: a process serves, or HTTP
 	stood  bool             // a stand-in serves
+	old    []string         // directories of earlier binaries
 	last   string           // binary of the process that serves; "": none
 	lock   *contract.Lock   // API of that binary; nil if unknown
 	since  time.Time        // start of that process
@@ -214,7 +215,7 @@ func (d *developer) renew(ctx context.Context) {
 		d.fail(ctx, b.err)
 	}
 	if b.err != nil || !d.start(ctx, b.binary, b.lock) {
-		_ = os.RemoveAll(dir) // a binary of 20 MB for each mistake
+		_ = removeAll(dir) // a binary of 20 MB for each mistake
 		return
 	}
 	d.cli.say("serving %s, built in %s", d.pkg, time.Since(began).Round(10*time.Millisecond))
@@ -290,8 +291,10 @@ func (d *developer) start(ctx context.Context, binary string, lock *contract.Loc
 		d.cli.say("%s", change)
 	}
 	if d.last != "" && d.last != binary {
-		_ = os.RemoveAll(filepath.Dir(d.last)) // the old process may still run: it keeps its open file
+		d.old = append(d.old, filepath.Dir(d.last))
 	}
+	// An old process may still run. On Windows, its file can be removed only later.
+	d.old = slices.DeleteFunc(d.old, func(dir string) bool { return os.RemoveAll(dir) == nil })
 	d.last, d.lock, d.since = binary, lock, time.Now()
 	return true
 }

@@ -144,7 +144,7 @@ func (p *diagnosis) examine(ctx context.Context) {
 		p.finds("build", "%v", err)
 		return
 	}
-	defer func() { _ = cleanup() }()
+	defer cleanup()
 	if isPackage(p.server) {
 		if doc, err := p.cli.ownReport(ctx, program); err == nil && strictly(doc, true) != nil {
 			p.finds("warnings", "%v", strictly(doc, true))

@@ -73,7 +73,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
 	if err != nil {
 		return &unreachedError{err}
 	}
-	defer func() { _ = cleanup() }()
+	defer cleanup()
 	doc, err := a.ownReport(ctx, program)
 	if errors.Is(err, errNoReport) && !chain && !strict {
 		return a.showServer(ctx, server, surface.All) // build again: errors must name the package, not the temporary program

@@ -286,7 +286,7 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = removeAll(dir) }()
 	built, err := a.build(ctx, pkg, dir)
 	if err != nil {
 		return "", err
@@ -306,11 +306,11 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return "", err
 	}
-	next := place + ".new"                                  // a client may be running the old file
+	next := place + ".new"
 	if err := os.WriteFile(next, text, 0o700); err != nil { //nolint:gosec // a program
 		return "", err
 	}
-	return place, os.Rename(next, place)
+	return place, replaceProgram(next, place)
 }
 
 // confirm shows the change, and asks whether to make it.

@@ -74,7 +74,7 @@ func (a *cli) buildOnce() (end func()) {
 	a.built = map[string]string{}
 	return func() {
 		for _, binary := range a.built {
-			_ = os.RemoveAll(filepath.Dir(binary)) // the directory is temporary
+			_ = removeAll(filepath.Dir(binary)) // the directory is temporary
 		}
 		a.built = nil
 	}

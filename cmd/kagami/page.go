@@ -128,7 +128,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 		return o, nil, usagef("--header and --bearer are for servers at a URL")
 	}
 	var mu sync.Mutex
-	var made []func() error
+	var made []func()
 	o.Start = startOf(a.serverDir, server)
 	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
 		program, cleanup, err := a.program(ctx, server)
@@ -145,7 +145,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 		mu.Lock()
 		defer mu.Unlock()
 		for _, remove := range made {
-			_ = remove() // it is in the directory for temporary files
+			remove() // it is in the directory for temporary files
 		}
 	}, nil
 }

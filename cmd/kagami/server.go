@@ -138,7 +138,7 @@ func (a *cli) look(ctx context.Context, server []string, body func(context.Conte
 // started ends with it.
 func (a *cli) session(
 	ctx context.Context, server []string, body func(context.Context, *client.Client) error, opts ...client.Option,
-) (err error) {
+) error {
 	if a.timeout < 0 {
 		return usagef("--timeout must not be negative; 0 sets no limit")
 	}
@@ -160,7 +160,7 @@ func (a *cli) session(
 	if err != nil {
 		return &unreachedError{err}
 	}
-	defer func() { err = errors.Join(err, cleanup()) }()
+	defer cleanup()
 	ctx, limit := limited(ctx, a.timeout)
 	defer limit.end()
 	a.limit = limit
@@ -221,7 +221,7 @@ func inPlace(word string) string {
 //
 // The command does not use ctx. The client first closes the server's stdin, and kills only a server
 // that does not end then (2026-07-28 basic/transports/stdio, shutdown).
-func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, cleanup func() error, err error) {
+func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, cleanup func(), err error) {
 	path := server[0]
 	info, statErr := os.Stat(path)
 	isFile := statErr == nil && info.Mode().IsRegular() && filepath.Ext(path) != ".go"
@@ -230,10 +230,10 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	if len(server) > 1 || isFile || pathErr == nil {
 		cmd := a.process(path, server[1:]...)
 		cmd.Dir = a.serverDir
-		return cmd, func() error { return nil }, nil
+		return cmd, func() {}, nil
 	}
 	if binary := a.built[path]; binary != "" {
-		return a.process(binary), func() error { return nil }, nil
+		return a.process(binary), func() {}, nil
 	}
 	if err := looksLikeURL(path); statErr != nil && err != nil {
 		return nil, nil, err
@@ -245,17 +245,18 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	if err != nil {
 		return nil, nil, err
 	}
-	cleanup = func() error { return os.RemoveAll(dir) }
+	cleanup = func() { _ = removeAll(dir) } // it is in the directory for temporary files
 	binary, err := a.build(ctx, path, dir)
 	if err == nil && a.built != nil {
 		a.built[path] = binary
-		cleanup = func() error { return nil }
+		cleanup = func() {}
 	}
 	if err != nil && statErr != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w\n%q is not a file and not a program in PATH, so kagami used it as the import path of a Go package%s", err, path, nearServers(path))
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, cleanup())
+		cleanup()
+		return nil, nil, err
 	}
 	return a.process(binary), cleanup, nil
 }

@@ -52,7 +52,7 @@ func (a *cli) showing(name, short string, show func(ctx context.Context, server 
 		if err != nil {
 			return err
 		}
-		defer func() { _ = cleanup() }()
+		defer cleanup()
 		doc, err := a.ownReport(ctx, program)
 		if err != nil {
 			return err

@@ -51,10 +51,10 @@ func looksLikeURL(server string) error {
 
 // target returns the server at a URL, or a program to start. cleanup removes the program that was
 // built.
-func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func() error, err error) {
+func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func(), err error) {
 	if remote(server) {
 		to, err := a.endpoint(ctx, server[0])
-		return to, func() error { return nil }, err
+		return to, func() {}, err
 	}
 	if len(a.headers) > 0 || a.bearer != "" {
 		return nil, nil, usagef("--header and --bearer are for servers at a URL")
