@@ -28,3 +28,23 @@ func TestReplaceProgram(t *testing.T) {
 		t.Error("there is no new file, and no error")
 	}
 }
+
+// TestPackageBesideProgram checks that "go build ./weather" does not hide the package weather. On Windows, its
+// program is weather.exe in the directory above.
+func TestPackageBesideProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "weather")
+	if err := os.Mkdir(pkg, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pkg+".exe", nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := lookPath(pkg); err == nil || !isPackage([]string{pkg}) {
+		t.Errorf("%s is the program %s", pkg, path)
+	}
+	if _, err := lookPath(pkg + ".exe"); err != nil || isPackage([]string{pkg + ".exe"}) {
+		t.Errorf("%s.exe is not a program: %v", pkg, err)
+	}
+}

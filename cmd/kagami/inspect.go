@@ -89,7 +89,7 @@ func isPackage(server []string) bool {
 	if len(server) > 1 {
 		return false
 	}
-	_, err := exec.LookPath(server[0])
+	_, err := lookPath(inPlace(server[0]))
 	info, statErr := os.Stat(server[0])
 	return err != nil && (statErr != nil || info.IsDir() || strings.HasSuffix(server[0], ".go"))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 )
@@ -20,7 +19,7 @@ type namedServer struct {
 // and the header fields that --header does not set.
 func (a *cli) lookUp(name string) ([]string, error) {
 	_, noFile := os.Stat(name)
-	_, noProgram := exec.LookPath(name)
+	_, noProgram := lookPath(inPlace(name))
 	if isURL(name) || noFile == nil || noProgram == nil {
 		return []string{name}, nil
 	}

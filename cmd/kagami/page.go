@@ -153,7 +153,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 // startOf returns the command line that starts the server from any directory. dir is the one where
 // kagami starts it. startOf returns nil for a Go package, because its program is temporary.
 func startOf(dir string, server []string) []string {
-	program, err := exec.LookPath(inPlace(server[0]))
+	program, err := lookPath(inPlace(server[0]))
 	if err != nil {
 		return nil
 	}

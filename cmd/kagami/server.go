@@ -207,9 +207,22 @@ func join[T fmt.Stringer](items []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// inPlace returns a file in this directory as a path that is not looked up in PATH. It returns other words unchanged.
+// lookPath is exec.LookPath, except that a directory with a path is not a program. Windows would run
+// weather.exe for ./weather.
+func lookPath(word string) (string, error) {
+	if info, err := os.Stat(word); err == nil && info.IsDir() && filepath.Base(word) != word {
+		return "", exec.ErrNotFound
+	}
+	return exec.LookPath(word)
+}
+
+// inPlace returns a file in this directory as a path that is not looked up in PATH. It returns other words
+// unchanged. On Windows, the word may lack the extension of the file.
 func inPlace(word string) string {
 	info, err := os.Stat(word)
+	if _, here := exec.LookPath(word); err != nil && errors.Is(here, exec.ErrDot) {
+		return "." + string(filepath.Separator) + word
+	}
 	if err != nil || !info.Mode().IsRegular() || filepath.Ext(word) == ".go" || strings.ContainsRune(word, filepath.Separator) {
 		return word
 	}
@@ -225,8 +238,8 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	path := server[0]
 	info, statErr := os.Stat(path)
 	isFile := statErr == nil && info.Mode().IsRegular() && filepath.Ext(path) != ".go"
-	_, pathErr := exec.LookPath(path)
 	path = inPlace(path)
+	_, pathErr := lookPath(path)
 	if len(server) > 1 || isFile || pathErr == nil {
 		cmd := a.process(path, server[1:]...)
 		cmd.Dir = a.serverDir
