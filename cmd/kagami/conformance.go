@@ -45,7 +45,7 @@ func (a *cli) conformance(ctx context.Context, server []string) error {
 			return &unreachedError{err}
 		}
 		defer cleanup()
-		server = append([]string{program.Path}, program.Args[1:]...)
+		server = program.Args
 	}
 	all, refusal := []conform.Finding{}, error(nil)
 	for _, rev := range protocol.Revisions() {

@@ -28,7 +28,7 @@ func (p *diagnosis) settings(ctx context.Context, program *exec.Cmd) (words []st
 	args, environment := program.Args[1:], append(os.Environ(), p.cli.serverEnv...)
 	address := settingOf("http", args, environment)
 	store := settingOf("store", args, environment)
-	words = append([]string{program.Path}, args...)
+	words = slices.Clip(program.Args)
 	p.cli.looks = true
 	if address == "" && store == "" {
 		return words, true
@@ -174,6 +174,7 @@ func (p *diagnosis) serve(ctx context.Context, words []string, store string) (*p
 	}
 	if settingOf("store", words[1:], nil) != "" {
 		cmd.Args = append(cmd.Args, "--store", store)
+		startsBatch(cmd)
 	} else { // other users of the machine cannot read a password in the environment
 		cmd.Env = append(cmd.Environ(), "KAGAMI_STORE="+store)
 	}

@@ -100,11 +100,12 @@ var errNoReport = errors.New("the server does not support --inspect=json: write 
 // ownReport runs the program to get its report. The program has no stdin. If it ignores --inspect
 // and serves MCP on stdin, it therefore ends at once.
 func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) {
-	defer a.notice(buildNotice, "waiting for the report of "+program.Path)()
+	defer a.notice(buildNotice, "waiting for the report of "+program.Args[0])()
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, program.Path, append(program.Args[1:], "--inspect=json")...)
+	cmd := exec.CommandContext(ctx, program.Args[0], append(program.Args[1:], "--inspect=json")...)
+	startsBatch(cmd)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = program.Env, program.Dir, &out, &errs
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	err := cmd.Run()

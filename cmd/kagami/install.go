@@ -248,17 +248,16 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 
 // registerProgram adds the command that starts a server to its description.
 func (a *cli) registerProgram(ctx context.Context, r *clients.Server, server []string, dirs directories) error {
-	command := startOf("", server)
+	command, own := startOf("", server), programName(server[0])
 	if command == nil {
 		binary, err := a.kept(ctx, server[0], dirs)
 		if err != nil {
 			return &unreachedError{err}
 		}
-		command = []string{binary}
+		command, own = []string{binary}, programName(binary)
 	}
 	r.Command, r.Args = command[0], command[1:]
-	own := strings.TrimSuffix(filepath.Base(r.Command), ".exe")
-	if r.Name == "" && a.serverName == "" && len(r.Args) > 0 && slices.Contains(runners, own) {
+	if r.Name == "" && a.serverName == "" && len(server) > 1 && slices.Contains(runners, own) {
 		return usagef("%s starts many servers: give this one a name with --name", own)
 	}
 	return named(r, cmp.Or(a.serverName, own))

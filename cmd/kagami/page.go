@@ -161,7 +161,10 @@ func startOf(dir string, server []string) []string {
 		program = whole
 	}
 	command := []string{program}
-	if slices.Contains(elsewhere, strings.TrimSuffix(filepath.Base(program), ".exe")) {
+	if isBatch(program, runtime.GOOS) && filepath.Base(server[0]) == server[0] {
+		command = []string{"cmd", "/c", server[0]} // Node does not start npx.cmd
+	}
+	if slices.Contains(elsewhere, programName(program)) {
 		return append(command, server[1:]...)
 	}
 	for _, arg := range server[1:] {

@@ -294,6 +294,7 @@ func (a *cli) process(path string, args ...string) *exec.Cmd {
 	if a.looks {
 		environment = append(environment, storeInMemory)
 	}
+	startsBatch(cmd)
 	if len(environment) > 0 {
 		cmd.Env = append(os.Environ(), environment...)
 	}
