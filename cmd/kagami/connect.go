@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os/exec"
 	"regexp"
-	"syscall"
 )
 
 // plainError has a text for people instead of the text of err. The exit code depends on err.
@@ -37,7 +36,7 @@ func reason(server []string, err error) string {
 	switch {
 	case unknown && name.IsNotFound:
 		return fmt.Sprintf("there is no host %s: check the name in the URL", name.Name)
-	case errors.Is(err, syscall.ECONNREFUSED) && isAddress:
+	case isRefused(err) && isAddress:
 		return fmt.Sprintf("nothing listens at %s: start the server, or check the port", u.Host)
 	case noTLS:
 		return "the server does not speak TLS: use http:// instead of https://"

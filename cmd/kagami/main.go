@@ -77,7 +77,7 @@ func (a *cli) run(ctx context.Context, args []string) int {
 		err = out.err
 	}
 	how := exitOf(ctx, err)
-	if err == nil || errors.Is(out.err, syscall.EPIPE) { // the program that read the output has ended, such as head
+	if err == nil || isUnread(out.err) { // the program that read the output has ended, such as head
 		return how.code
 	}
 	if (a.json || wantsJSON(args)) && !out.wrote {

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,3 +25,9 @@ func isNull(_ *os.File, info fs.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(info, null)
 }
+
+// isUnread reports whether the program that read our output has ended.
+func isUnread(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// isRefused reports whether nothing listens at an address.
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 )
@@ -21,4 +23,15 @@ func widthOf(f *os.File) int {
 func isNull(f *os.File, _ fs.FileInfo) bool {
 	var mode uint32
 	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil
+}
+
+// isUnread reports whether the program that read our output has ended.
+func isUnread(err error) bool {
+	return errors.Is(err, windows.ERROR_NO_DATA) || errors.Is(err, windows.ERROR_BROKEN_PIPE)
+}
+
+// isRefused reports whether nothing listens at an address. No system call of Windows returns
+// ECONNREFUSED.
+func isRefused(err error) bool {
+	return errors.Is(err, windows.WSAECONNREFUSED) || errors.Is(err, syscall.ECONNREFUSED)
 }
