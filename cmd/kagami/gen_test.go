@@ -60,6 +60,12 @@ func TestGenChanges(t *testing.T) {
 	run(1, "stale: run kagami gen", "--check")
 	run(0, "wrote ")
 	run(0, "", "--check")
+	text, err := os.ReadFile(generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(generated, strings.ReplaceAll(string(text), "\n", "\r\n"))
+	run(0, "", "--check")
 	write(source, "package a\n\ntype In struct {\n\tX int // the other\n}\n")
 	run(1, "stale", "--check")
 	write(source, "package a\n\ntype In struct{ X int }\n")
