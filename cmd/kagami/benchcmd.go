@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -31,7 +32,8 @@ func (a *cli) benchCommand() *cobra.Command {
 		Use: "bench SERVER TOOL [key=value ... | JSON]", Short: "Measure calls of a tool",
 		Long: `Measure calls of a tool: call it many times, and print how long a call takes. The times
 include the work of this command. One call before the measurement must succeed. Write the
-arguments as for kagami call.`,
+arguments as for kagami call. On Windows the clock has steps of up to 16 ms: there, the
+times of single calls say little, but the rate is right.`,
 		Example: `  kagami bench ./examples/weather forecast city=Kyoto
   kagami bench http://localhost:8080/mcp forecast city=Kyoto --calls 10000 --workers 16`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -112,6 +114,9 @@ func (run benchRun) measure(ctx context.Context, call func() error) (took []time
 }
 
 func (a *cli) printBench(run benchRun, took []time.Duration, failed error, whole time.Duration) error {
+	if whole <= 0 {
+		return errors.New("the calls took less than a step of the clock: give more --calls")
+	}
 	at := func(part float64) time.Duration { return took[min(int(part*float64(len(took))), len(took)-1)] }
 	rate := float64(len(took)) / whole.Seconds()
 	if a.json {

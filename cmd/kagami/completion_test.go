@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -163,5 +164,14 @@ func TestValuesBesideAList(t *testing.T) {
 		if got := argumentWords(json.RawMessage(schema), nil, word); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
+	}
+}
+
+// The clock of Windows may not have moved during a short measurement.
+func TestBenchWithinAStepOfTheClock(t *testing.T) {
+	t.Parallel()
+	a := &cli{out: io.Discard, json: true}
+	if err := a.printBench(benchRun{calls: 1, workers: 1}, []time.Duration{0}, nil, 0); err == nil || !strings.Contains(err.Error(), "--calls") {
+		t.Errorf("got %v", err)
 	}
 }
