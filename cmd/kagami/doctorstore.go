@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -145,8 +146,10 @@ func settingOf(name string, args, environment []string) string {
 			return args[i+1]
 		}
 	}
+	variable := "KAGAMI_" + strings.ToUpper(name)
 	for _, pair := range slices.Backward(environment) { // the last one counts
-		if value, ok := strings.CutPrefix(pair, "KAGAMI_"+strings.ToUpper(name)+"="); ok {
+		set, value, _ := strings.Cut(pair, "=")
+		if set == variable || runtime.GOOS == "windows" && strings.EqualFold(set, variable) {
 			return value
 		}
 	}
