@@ -220,6 +220,7 @@ func TestWords(t *testing.T) {
 		line string
 		want []string
 	}{
+		{`"\\nas\tools\a.exe" 'b c'`, []string{`\nas\tools\a.exe`, "b c"}},
 		{"node server.js", []string{"node", "server.js"}},
 		{"  a   b\tc ", []string{"a", "b", "c"}},
 		{`'a b' "c d"`, []string{"a b", "c d"}},
@@ -229,12 +230,20 @@ func TestWords(t *testing.T) {
 		{"", nil},
 	}
 	for _, tt := range tests {
-		if got, err := words(tt.line); err != nil || !slices.Equal(got, tt.want) {
+		if got, err := words(tt.line, "linux"); err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("words(%q) = %q, %v; want %q", tt.line, got, err, tt.want)
 		}
 	}
+	for line, want := range map[string][]string{
+		`"\\nas\tools\a.exe" 'b c'`:   {`\\nas\tools\a.exe`, "b c"},
+		`C:\tools\a.exe "{\"a\": 1}"`: {`C:\tools\a.exe`, `{"a": 1}`},
+	} {
+		if got, err := words(line, "windows"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("words(%q) on Windows = %q, %v; want %q", line, got, err, want)
+		}
+	}
 	for _, line := range []string{`'a`, `"a`, `a\`} {
-		if got, err := words(line); err == nil {
+		if got, err := words(line, "linux"); err == nil {
 			t.Errorf("words(%q) = %q, want an error", line, got)
 		}
 	}
@@ -298,5 +307,26 @@ func TestTextOrBytes(t *testing.T) {
 		if got, err := toolArguments(json.RawMessage(schema), []string{"note=@" + file}, nil); err != nil || string(got) != want {
 			t.Errorf("%q: %s, %v; want %s", content, got, err, want)
 		}
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ word, unix, windows string }{
+		{"weather", "weather", "weather"},
+		{"", "''", `""`},
+		{`C:\tools\a.exe`, `'C:\tools\a.exe'`, `C:\tools\a.exe`},
+		{`C:\Program Files\a.exe`, `'C:\Program Files\a.exe'`, `"C:\Program Files\a.exe"`},
+		{"@a.json", "@a.json", `"@a.json"`},
+		{"it's", `'it'\''s'`, `"it's"`},
+		{`{"a":1}`, `'{"a":1}'`, `'{"a":1}'`},
+	} {
+		if unix, windows := shellWord(tt.word, "linux"), shellWord(tt.word, "windows"); unix != tt.unix || windows != tt.windows {
+			t.Errorf("%s: got %s and %s", tt.word, unix, windows)
+		}
+	}
+	line := "--cmd " + shellWord(shellLine([]string{`C:\Program Files\a.exe`, "--stdio"}, "unix"), "windows")
+	if want := `--cmd "'C:\Program Files\a.exe' --stdio"`; line != want {
+		t.Errorf("got %s, want %s", line, want)
 	}
 }

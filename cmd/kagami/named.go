@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -67,9 +68,9 @@ func candidates(found []namedServer) string {
 		}
 		give := one.entry.Words()[0]
 		if words := one.entry.Words(); len(words) == 1 && !isURL(give) {
-			give = shellWord(give)
+			give = shellWord(give, runtime.GOOS)
 		} else if len(words) > 1 {
-			give = "--cmd " + shellWord(shellLine(words))
+			give = "--cmd " + shellWord(shellLine(words, "unix"), runtime.GOOS) // --cmd has the quotes of Unix everywhere
 		}
 		also := ""
 		switch {

@@ -305,7 +305,7 @@ func (p *project) inWorkspace(ctx context.Context) bool {
 
 // next prints what was done, and what to do next.
 func (a *cli) next(ctx context.Context, p *project) error {
-	steps := []string{"cd " + shellWord(p.target), "go test ./...", "go tool kagami page ."}
+	steps := []string{"cd " + shellWord(p.target, runtime.GOOS), "go test ./...", "go tool kagami page ."}
 	if p.inWorkspace(ctx) {
 		steps = slices.Insert(steps, 1, "go work use .")
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 func (a *cli) separated(args []string) (server, rest []string, err error) {
 	switch {
 	case a.commandLine != "":
-		if server, err = words(a.commandLine); err != nil {
+		if server, err = words(a.commandLine, runtime.GOOS); err != nil {
 			err = usagef("--cmd: %w", err)
 		}
 		return server, args, err
@@ -78,8 +79,13 @@ func (a *cli) onServer(run func(ctx context.Context, server []string) error) fun
 }
 
 // words splits a command line at spaces as a shell does, with quotes and backslashes. A backslash
-// before a letter stays, so that paths of Windows need no quotes.
-func words(line string) ([]string, error) {
+// before a letter stays, so that paths of Windows need no quotes. On Windows it changes only a double
+// quote.
+func words(line, system string) ([]string, error) {
+	escapable := " \t\n\\'\""
+	if system == "windows" {
+		escapable = `"`
+	}
 	var out []string
 	var word strings.Builder
 	var quote rune
@@ -87,7 +93,7 @@ func words(line string) ([]string, error) {
 	for _, r := range line {
 		switch {
 		case escaped:
-			if !strings.ContainsRune(" \t\n\\'\"", r) {
+			if !strings.ContainsRune(escapable, r) {
 				word.WriteByte('\\')
 			}
 			word.WriteRune(r)

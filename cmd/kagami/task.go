@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	if len(server) > 1 {
 		words = append(append(words, "--"), server...)
 	}
-	command := shellLine(words)
+	command := shellLine(words, runtime.GOOS)
 	switch {
 	case !url:
 		return "the server was started for this command, and its tasks end with it; if it keeps them in a store, ask with:\n  " + command
@@ -192,20 +193,26 @@ func (a *cli) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(visible{a.errs}, "kagami: "+format+"\n", args...)
 }
 
-// shellLine returns words as a command line of a shell.
-func shellLine(words []string) string {
+// shellLine returns words as a command line of a shell of the system.
+func shellLine(words []string, system string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = shellWord(word)
+		quoted[i] = shellWord(word, system)
 	}
 	return strings.Join(quoted, " ")
 }
 
-// shellWord quotes a word if a shell would split or change it.
-func shellWord(word string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
+// shellWord quotes a word if a shell of the system would split or change it.
+func shellWord(word, system string) string {
+	safe := "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
+	if system == "windows" {
+		safe = strings.NewReplacer("@", "", "%", "", ",", "").Replace(safe) + `\`
+	}
 	if word != "" && strings.Trim(word, safe) == "" {
 		return word
+	}
+	if system == "windows" && !strings.ContainsAny(word, "\"$`%") { // it means the same in cmd and in PowerShell
+		return `"` + word + `"`
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
