@@ -38,7 +38,7 @@ func readAnswers(given string) (*answers, error) {
 		return nil, err
 	}
 	a := &answers{file: path}
-	switch raw = bytes.TrimSpace(raw); {
+	switch raw = bytes.TrimSpace(jsontext.TrimBOM(raw)); {
 	case !json.Valid(raw):
 		err = errors.New("not valid JSON")
 	case raw[0] == '[':

@@ -95,7 +95,8 @@ func TestAnswers(t *testing.T) {
 		code           int
 		out, errs      string
 	}{
-		"object": {three, `{"name":{"name":"Ann","age":1},"Sign":"accept","hi":"hello"}`, 0, `{"age":1,"name":"Ann"}`, ""},
+		"object":          {three, `{"name":{"name":"Ann","age":1},"Sign":"accept","hi":"hello"}`, 0, `{"age":1,"name":"Ann"}`, ""},
+		"byte order mark": {three, "\ufeff" + `{"name":{"name":"Ann","age":1},"Sign":"accept","hi":"hello"}`, 0, `{"age":1,"name":"Ann"}`, ""},
 		"default of the form": {
 			`{"a":` + askName + `}`, `[{"name":"Ann"}]`, 0, `answered {"a":{"action":"accept","content":{"name":"Ann","age":30}}}`, "",
 		},

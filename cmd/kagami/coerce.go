@@ -27,7 +27,7 @@ func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (js
 		if err != nil {
 			return nil, err
 		}
-		args = []string{string(whole)}
+		args = []string{string(jsontext.TrimBOM(whole))}
 		if !strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
 			return nil, errors.New("want one JSON object")
 		}
@@ -157,7 +157,7 @@ func given(s *surface.Schema, text string, in io.Reader) (string, error) {
 	case !utf8.Valid(raw):
 		return "", fmt.Errorf("%s is not UTF-8 text", name)
 	}
-	return string(raw), nil
+	return string(jsontext.TrimBOM(raw)), nil
 }
 
 // contents reads a file, or all of in if the name is "-".

@@ -151,7 +151,7 @@ func FuzzToolArguments(f *testing.F) {
 func TestArgumentsFromFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"note.txt": "a\nb\n", "all.json": `{"city":"Kyoto"}`, "blob": "\xff\x00", "days": "3"} {
+	for name, text := range map[string]string{"note.txt": "a\nb\n", "all.json": `{"city":"Kyoto"}`, "blob": "\xff\x00", "days": "3", "marked.json": "\ufeff{\"city\":\"Kyoto\"}", "marked.txt": "\ufeffa"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -160,6 +160,9 @@ func TestArgumentsFromFiles(t *testing.T) {
 		`"files":{"type":"array","items":{"type":"string","contentEncoding":"base64"}},"who":{"type":"array","items":{"type":"string"}}}}`)
 	for args, want := range map[string]string{
 		"text=@DIR/note.txt":              `{"text":"a\nb\n"}`,
+		"@DIR/marked.json":                `{"city":"Kyoto"}`,
+		"text=@DIR/marked.txt":            `{"text":"a"}`,
+		"data=@DIR/marked.txt":            `{"data":"77u/YQ=="}`,
 		"days=@DIR/days":                  `{"days":3}`,
 		"data=@DIR/blob":                  `{"data":"/wA="}`,
 		"files=@DIR/blob files=@DIR/days": `{"files":["/wA=","Mw=="]}`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // changedError is the error of a diff with changes that --allow does not permit. The changes are
@@ -133,6 +135,10 @@ func lockFile(path string) (*contract.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	if bytes.HasPrefix(raw, []byte("\xff\xfe")) {
+		return nil, fmt.Errorf("%s is in UTF-16, as > of Windows PowerShell writes it: use lock --output", path)
+	}
+	raw = jsontext.TrimBOM(raw)
 	if !contract.IsLock(raw) && info.Mode().IsRegular() && !strings.HasSuffix(path, ".lock") {
 		return nil, nil //nolint:nilnil // see above
 	}

@@ -44,6 +44,14 @@ func TestLockAndDiff(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte(`{}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	marked := filepath.Join(dir, "marked.lock") // as Windows PowerShell writes UTF-8
+	if err := os.WriteFile(marked, append([]byte("\ufeff"), raw...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wide := filepath.Join(dir, "wide.json")
+	if err := os.WriteFile(wide, []byte("\xff\xfe{\x00}\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		args []string
@@ -53,6 +61,8 @@ func TestLockAndDiff(t *testing.T) {
 	}{
 		{"same", []string{file, everything}, 0, "", ""},
 		{"same, after dashes", []string{file, "--", everything, "--stdio"}, 0, "", ""},
+		{"byte order mark", []string{marked, file}, 0, "", ""},
+		{"UTF-16", []string{file, wide}, 1, "", "use lock --output"},
 		{"two files", []string{file, file}, 0, "", ""},
 		{"text", []string{text, everything}, 6, "text: tool slow: title changed from \"Crawl\" to ", ""},
 		{"text allowed", []string{text, everything, "--allow", "text"}, 0, "text: tool slow: title", ""},

@@ -22,7 +22,7 @@ func (a *cli) lockCommand() *cobra.Command {
 The file does not contain the version of the server. It contains only what this caller can
 see: a component that needs scopes is missing if the token of --bearer lacks them.`,
 		Example: `  kagami lock ./examples/weather --output mcp.lock
-  kagami lock https://mcp.example.com/mcp > theirs.lock`,
+  kagami lock https://mcp.example.com/mcp --output theirs.lock`,
 		RunE: a.onServer(func(ctx context.Context, server []string) error {
 			l, err := a.lockOf(ctx, server)
 			if err != nil {
