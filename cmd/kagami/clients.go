@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,7 +33,20 @@ func userDirectories() (directories, error) {
 		appData = filepath.Join(home, "AppData", "Roaming")
 	}
 	moved := map[string]string{"codex": os.Getenv("CODEX_HOME"), "claude-code": os.Getenv("CLAUDE_CONFIG_DIR")}
+	if runtime.GOOS == "windows" {
+		moved["claude-desktop"] = packagedClaude(cmp.Or(os.Getenv("LOCALAPPDATA"), filepath.Join(home, "AppData", "Local")))
+	}
 	return directories{home, config, appData, runtime.GOOS, moved}, nil
+}
+
+// packagedClaude returns the directory where Windows keeps the configuration of Claude Desktop if the app
+// comes in a package, or "". local is the user's directory for data of this machine.
+func packagedClaude(local string) string {
+	found, err := filepath.Glob(filepath.Join(local, "Packages", "Claude_*", "LocalCache", "Roaming", "Claude"))
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	return found[0]
 }
 
 // namedFiles returns the configurations that give names to servers: the files of the project, and the files of

@@ -48,3 +48,23 @@ func TestPackageBesideProgram(t *testing.T) {
 		t.Errorf("%s.exe is not a program: %v", pkg, err)
 	}
 }
+
+func TestPackagedClaude(t *testing.T) {
+	t.Parallel()
+	local := t.TempDir()
+	if got := packagedClaude(local); got != "" {
+		t.Errorf("without a package: %s", got)
+	}
+	dir := filepath.Join(local, "Packages", "Claude_x", "LocalCache", "Roaming", "Claude")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dirs := directories{appData: local, os: "windows", moved: map[string]string{"claude-desktop": packagedClaude(local)}}
+	c, err := clientNamed("claude-desktop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dirs.file(c), filepath.Join(dir, "claude_desktop_config.json"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
