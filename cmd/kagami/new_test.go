@@ -49,6 +49,9 @@ func TestNew(t *testing.T) {
 			if named := strings.Contains(string(readme), "`.env`"); err != nil || named != strings.Contains(flags, "--auth") {
 				t.Errorf("README.md names .env: %v, %v", named, err)
 			}
+			if ignored, err := os.ReadFile(filepath.Join(dir, ".gitignore")); err != nil || !strings.Contains(string(ignored), ".exe\n") || !strings.Contains(string(readme), ".exe`") {
+				t.Errorf("the files do not name the program of Windows: %v\n%s", err, ignored)
+			}
 			noLeftovers(t, dir)
 			alignedComments(t, dir)
 			useNew(t, dir)
