@@ -47,8 +47,8 @@ A new process does not have the memory of the old one, so keep lasting data in a
 stdin and stdout this must be a store that two processes can open, such as Redis: the next
 process starts before the old one ends. A task of an old process is found again only in such
 a store.`,
-		Example: `  kagami dev ./cmd/server
-  kagami dev ./cmd/server --http :8080
+		Example: `  kagami dev ./cmd/server --http :8080
+  kagami install --client cursor --name notes -- kagami dev ./cmd/server
   kagami page -- kagami dev ./cmd/server`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, _, err := a.arguments(cmd, args)

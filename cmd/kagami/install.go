@@ -38,7 +38,7 @@ the terminal or with --yes. Comments and the order of the file stay. kagami does
 an entry of the same name that it did not write.
 
 CLIENT is claude-desktop, claude-code, cursor, vscode, codex, gemini, zed or windsurf. A Go
-package is built first, in the user's configuration directory.
+package is built first, in ~/.config/kagami.
 
 If a server at a URL wants a login, the client itself logs in. Use --client-id, --scope and
 --callback-port if the client was registered by hand at the authorization server.`,
