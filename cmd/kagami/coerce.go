@@ -34,7 +34,7 @@ func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (js
 	}
 	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
 		if !json.Valid([]byte(args[0])) {
-			return nil, errors.New("the argument is not a valid JSON object")
+			return nil, notObject(args[0])
 		}
 		return json.RawMessage(args[0]), nil
 	}
@@ -54,6 +54,13 @@ func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (js
 		return json.RawMessage("{}"), nil
 	}
 	return root.encode(schema, "")
+}
+
+func notObject(text string) error {
+	if strings.Contains(text, `"`) {
+		return errors.New("the argument is not a valid JSON object")
+	}
+	return errors.New("the argument is not a valid JSON object; the shell may have removed its quotes: give key=value or @FILE")
 }
 
 // promptArguments returns the arguments of a prompt. MCP sends them as strings, so no value is

@@ -104,6 +104,7 @@ func TestToolArgumentsRefused(t *testing.T) {
 	}{
 		{"no equals sign", []string{"Kyoto"}, `want key=value or one JSON object, got "Kyoto"`},
 		{"no key", []string{"=Kyoto"}, `got "=Kyoto"`},
+		{"object without quotes", []string{`{city:Kyoto}`}, "the shell may have removed its quotes"},
 		{"broken object", []string{`{"a":`}, "not a valid JSON object"},
 		{"twice", []string{"days=1", "days=2"}, "days is given 2 times"},
 		{"whole and members", []string{`from={"x":1}`, "from.x=2"}, "from is given both as a whole and by its members"},
