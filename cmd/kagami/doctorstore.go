@@ -59,7 +59,11 @@ func (p *diagnosis) store(ctx context.Context, words []string, address string) b
 		return true
 	}
 	if path, ok := strings.CutPrefix(beside, "file:"); ok {
-		path = p.cli.inServerDir(strings.TrimPrefix(path, "//"))
+		path = strings.TrimPrefix(path, "//")
+		if drive := strings.TrimPrefix(path, "/"); filepath.VolumeName(drive) != "" { // file:///C:/state.db
+			path = drive
+		}
+		path = p.cli.inServerDir(path)
 		defer func() { _, _ = os.Remove(path), os.Remove(path+".events") }()
 	}
 	first, err := p.serve(ctx, words, beside)
