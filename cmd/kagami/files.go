@@ -6,16 +6,20 @@ import (
 	"time"
 )
 
-// removeAll removes a directory with a program that has just ended. Windows refuses this for a
-// moment, also while a virus scanner reads the file.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
+// patiently calls do again for a while if it fails on Windows, where a file cannot be replaced or
+// removed while another program has it open, such as a virus scanner.
+func patiently(do func() error) error {
+	err := do()
 	for end := time.Now().Add(2 * time.Second); err != nil && runtime.GOOS == "windows" && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
-		err = os.RemoveAll(dir)
+		err = do()
 	}
 	return err
 }
+
+// removeAll removes a directory with a program that has just ended. Windows may keep its file open for
+// a moment.
+func removeAll(dir string) error { return patiently(func() error { return os.RemoveAll(dir) }) }
 
 // replaceProgram renames the file next to place, where a client may be running the old file. Windows
 // does not replace a program that runs, but can rename it.
