@@ -18,7 +18,7 @@ var flagDefinitions = map[string]int{
 }
 
 // environment are variables that Kagami reads and that other programs define.
-var environment = []string{"APPDATA", "XDG_CONFIG_HOME", "TERM", "WT_SESSION", "SSH_CONNECTION"}
+var environment = []string{"APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "TERM", "SSH_CONNECTION"}
 
 // promise is a name that users write, with where the code reads it.
 type promise struct{ name, from string }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -52,7 +51,7 @@ func newScreen(f *os.File) *screen {
 		return nil
 	}
 	s := &screen{w: f, width: widthOf(f), color: os.Getenv("NO_COLOR") == ""}
-	if runtime.GOOS == "windows" && os.Getenv("WT_SESSION") == "" { // it may be an old console
+	if !interprets(f) {
 		s.color, s.plain = false, true
 	}
 	return s

@@ -35,3 +35,12 @@ func isUnread(err error) bool {
 func isRefused(err error) bool {
 	return errors.Is(err, windows.WSAECONNREFUSED) || errors.Is(err, syscall.ECONNREFUSED)
 }
+
+// interprets makes a console interpret escape sequences, and reports whether it can. Consoles before
+// Windows 10 cannot, and later ones print them as text unless a program asks.
+func interprets(f *os.File) bool {
+	console := windows.Handle(f.Fd())
+	var mode uint32
+	err := windows.GetConsoleMode(console, &mode)
+	return err == nil && windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+}
