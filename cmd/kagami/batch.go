@@ -34,14 +34,14 @@ var (
 // cross-spawn, because clients start servers with it.
 func batchLine(path string, args []string) string {
 	escaped := func(text string) string { return cmdMeta.ReplaceAllString(text, "^$0") }
-	line := escaped(path)
+	words := []string{escaped(path)}
 	for _, arg := range args {
 		arg = beforeMark.ReplaceAllString(arg, `$1$1\"`)
 		arg = escaped(`"` + atEnd.ReplaceAllString(arg, `$1$1`) + `"`)
 		if npmShim.MatchString(path) { // it expands its arguments once more
 			arg = escaped(arg)
 		}
-		line += " " + arg
+		words = append(words, arg)
 	}
-	return `cmd.exe /d /s /c "` + line + `"`
+	return `cmd.exe /d /s /c "` + strings.Join(words, " ") + `"`
 }
