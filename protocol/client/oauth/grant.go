@@ -38,6 +38,7 @@ type live struct {
 	bound   crypto.Signer // nil if the token is not bound
 	early   time.Duration // how long before it expires the token is renewed
 	login   bool          // the grant comes from a login of this process, not from a renewal or the store
+	unsaved bool          // the store does not have the grant
 }
 
 const (
@@ -107,8 +108,12 @@ func (s *site) tryTake() bool {
 
 func (s *site) leave() { <-s.turn }
 
-// idle reports whether the turn is free. The store has everything important about an idle site.
-func (s *site) idle() bool { return len(s.turn) == 0 }
+// idle reports whether the turn is free and the store has everything important about the site. A
+// client without a user can always ask for another token.
+func (s *site) idle() bool {
+	g := s.current.Load()
+	return len(s.turn) == 0 && (g == nil || !g.unsaved || s.flow.config.machine != nil)
+}
 
 // ready returns a grant with a usable token. It renews the grant first if necessary. If there is no
 // usable grant, it returns nil.
@@ -159,14 +164,24 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	return nil, err
 }
 
-// fromStore returns the newest tokens for the server, or nil.
+// fromStore returns the newest tokens for the server, or nil. It prefers those in memory if they are
+// newer and could not be saved.
 func (s *site) fromStore(ctx context.Context) (*live, error) {
 	all, err := s.flow.stored(ctx, s.server)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	newest := slices.MaxFunc(all, func(a, b *live) int { return a.Obtained.Compare(b.Obtained) })
-	return s.unsaved(newest.key, newest), nil
+	if g := s.current.Load(); g != nil {
+		if at := slices.IndexFunc(all, func(l *live) bool { return l.key == g.key }); at >= 0 {
+			all[at] = s.unsaved(g.key, all[at])
+		} else if s.unsaved(g.key, nil) != nil {
+			all = append(all, g)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return slices.MaxFunc(all, func(a, b *live) int { return a.Obtained.Compare(b.Obtained) }), nil
 }
 
 // stored returns the tokens of the profile in the store, for one server, or for all if server is empty.
@@ -232,7 +247,7 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 			continue
 		}
 		l := g.life(key, version, bound)
-		l.login = true
+		l.login, l.unsaved = true, err != nil
 		s.current.Store(l) // also if it could not be saved: the user has logged in
 		s.loaded.Store(true)
 		if err != nil {

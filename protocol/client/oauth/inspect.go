@@ -178,6 +178,9 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 			return errors.Join(failed, err)
 		}
 		failed = errors.Join(failed, s.end(ctx, w, g))
+		if s.current.Load() == g { // the store does not have it
+			s.current.Store(nil)
+		}
 		if err := f.config.store.Delete(ctx, g.key, g.version); err != nil && !isConflict(err) {
 			return errors.Join(failed, storeError(err))
 		}

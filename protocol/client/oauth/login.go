@@ -375,7 +375,9 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 		return s.reread(ctx, stored)
 	}
 	if err != nil {
-		s.current.Store(g.life(stored.key, stored.version, stored.bound)) // the refresh token in the store is used up
+		l := g.life(stored.key, stored.version, stored.bound)
+		l.unsaved = true
+		s.current.Store(l) // the refresh token in the store is used up
 		return nil, err
 	}
 	l := g.life(stored.key, version, stored.bound)

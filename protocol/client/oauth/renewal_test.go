@@ -2,7 +2,9 @@ package oauth_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -96,6 +98,58 @@ func TestTokensThatCannotBeSaved(t *testing.T) {
 				t.Error("the tokens were not saved when there was space again")
 			}
 		})
+	}
+}
+
+// A login that cannot be saved is not lost to the stored tokens of a former authorization server, nor to
+// many other servers, and a logout ends it.
+func TestLoginThatCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}
+	mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
+	k := oauth.Key{Kind: oauth.Tokens, Issuer: s.issuer.URL(), Resource: s.url}
+	r, err := store.Get(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g map[string]any
+	if err := json.Unmarshal(r.Data, &g); err != nil {
+		t.Fatal(err)
+	}
+	g["access_token"], g["refresh_token"] = "former", ""
+	former := oauth.Record{Key: oauth.Key{Kind: oauth.Tokens, Issuer: "https://former.example", Resource: s.url}}
+	former.Data, _ = json.Marshal(g)
+	if _, err := store.Put(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Delete(t.Context(), k, r.Version); err != nil {
+		t.Fatal(err)
+	}
+	store.full.Store(true)
+	f := flow(t, u.browser(t), oauth.Keep(store))
+	if _, err := connect(t, f, s.url); !errors.Is(err, oauth.ErrStore) {
+		t.Errorf("the store is full: %v", err)
+	}
+	for n := range 1001 {
+		if _, err := f.Token(t.Context(), fmt.Sprintf("https://%d.example/mcp", n)); !errors.Is(err, oauth.ErrLogin) {
+			t.Fatalf("a server without tokens: %v", err)
+		}
+	}
+	c := mustConnect(t, f, s.url)
+	s.revoke()
+	_, _ = client.Call[string](t.Context(), c, "hours", nil) // it renews, and reports the store
+	if call(t, c, "hours", "ann"); u.seen() != 2 {
+		t.Errorf("%d pages, want 2", u.seen())
+	}
+	before := s.issuer.Requests("/revoke")
+	if err := f.Logout(t.Context(), s.url); err != nil {
+		t.Error(err)
+	}
+	if n := s.issuer.Requests("/revoke") - before; n < 2 {
+		t.Errorf("%d tokens were revoked", n)
+	}
+	if _, err := f.Token(t.Context(), s.url); !errors.Is(err, oauth.ErrLogin) {
+		t.Errorf("after the logout: %v", err)
 	}
 }
 
