@@ -257,15 +257,15 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 	}
 }
 
-// unsaved returns the grant in memory instead of the stored one if it is newer, but has the same
-// version: saving it has failed, and the stored refresh token is used up. stored is nil if the record
-// does not exist.
+// unsaved returns the grant in memory instead of the stored one if saving it has failed and the record
+// has not changed since: the stored refresh token is used up or refused. stored is nil if the record does
+// not exist.
 func (s *site) unsaved(key Key, stored *live) *live {
 	g := s.current.Load()
 	switch {
-	case g == nil || g.key != key:
+	case g == nil || g.key != key || !g.unsaved:
 		return stored
-	case stored == nil && g.version == 0, stored != nil && g.version == stored.version && g.Obtained.After(stored.Obtained):
+	case stored == nil && g.version == 0, stored != nil && g.version == stored.version && !g.Obtained.Before(stored.Obtained):
 		return g
 	}
 	return stored

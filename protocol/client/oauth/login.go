@@ -436,17 +436,25 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 	g := stored.grant
 	g.Refresh = ""
 	version, saved := save(ctx, s.flow.config.store, stored.key, stored.version, g)
-	if saved == nil {
+	switch {
+	case saved == nil:
 		s.current.Store(g.life(stored.key, version, stored.bound))
-	} else if !isConflict(saved) {
-		return saved
+	case isConflict(saved):
+		saved = nil
+	default:
+		l := g.life(stored.key, stored.version, stored.bound)
+		l.unsaved = true
+		s.current.Store(l) // the next request asks the user
 	}
 	if code == "invalid_client" && id.known == ByRegistration {
 		if err := w.forget(ctx, stored.Issuer.Issuer, id.ID); err != nil && !isConflict(err) {
-			return err
+			return errors.Join(saved, err)
 		}
 	}
 	s.flow.tell(ctx, Event{Kind: Ended, Server: s.server, Issuer: stored.Issuer.Issuer, ClientID: stored.ClientID, Err: err})
+	if saved != nil {
+		return saved
+	}
 	return s.onlyLogin(stored, err)
 }
 

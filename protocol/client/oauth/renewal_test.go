@@ -153,6 +153,38 @@ func TestLoginThatCannotBeSaved(t *testing.T) {
 	}
 }
 
+// A refused refresh token is not sent again if that cannot be saved, and the user can log in.
+func TestRefusalThatCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}
+	mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
+	k := oauth.Key{Kind: oauth.Tokens, Issuer: s.issuer.URL(), Resource: s.url}
+	r, err := store.Get(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g map[string]any
+	if err := json.Unmarshal(r.Data, &g); err != nil {
+		t.Fatal(err)
+	}
+	g["access_token"], g["refresh_token"] = "ended", "ended"
+	r.Data, _ = json.Marshal(g)
+	if _, err := store.Put(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	store.full.Store(true)
+	f := flow(t, u.browser(t), oauth.Keep(store))
+	for _, at := range []string{"renewal", "login"} {
+		if _, err := connect(t, f, s.url); !errors.Is(err, oauth.ErrStore) {
+			t.Errorf("%s: the store is full: %v", at, err)
+		}
+	}
+	call(t, mustConnect(t, f, s.url), "hours", "ann")
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 2 {
+		t.Errorf("%d renewals, %d pages", n, u.seen())
+	}
+}
+
 // A program that waits for a login of another process finds the tokens in the store, and renews them.
 func TestLoginOfAnotherProcess(t *testing.T) {
 	t.Parallel()
