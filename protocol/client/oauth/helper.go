@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -126,10 +127,17 @@ func (h *helper) run(ctx context.Context, action, input string) ([]byte, error) 
 		if strings.Contains(strings.ToLower(out.String()), "not found") {
 			return nil, ErrNotFound
 		}
-		if said := strings.TrimSpace(out.String()); said != "" && action == "store" { // the output of get may be a secret
+		if said := strings.TrimSpace(out.String()); said != "" && action == "store" && !repeats(said, input) { // the output of get may be a secret
 			err = fmt.Errorf("%w: %s", err, cleaned(said))
 		}
 		return nil, because(ErrStore, fmt.Errorf("%s %s: %w", h.program, action, err))
 	}
 	return out.Bytes(), nil
+}
+
+// repeats reports whether a message contains a word of the input that may be a secret: one of at
+// least eight characters between the signs of JSON.
+func repeats(said, input string) bool {
+	words := strings.FieldsFunc(input, func(r rune) bool { return strings.ContainsRune("\"\\{}[],: ", r) })
+	return slices.ContainsFunc(words, func(word string) bool { return len(word) >= 8 && strings.Contains(said, word) })
 }

@@ -98,7 +98,8 @@ func TestHelperFilesHaveNoSecret(t *testing.T) {
 	}
 }
 
-// The message of a helper that refuses a secret is in the error. That of get is not: it may be a secret.
+// The message of a helper that refuses a secret is in the error, unless it repeats the secret. That of
+// get is not: it may be a secret.
 func TestHelperSaysWhy(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -114,6 +115,15 @@ func TestHelperSaysWhy(t *testing.T) {
 	_, err := store.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)})
 	if !errors.Is(err, oauth.ErrStore) || !strings.Contains(err.Error(), "The stub received bad data.") {
 		t.Errorf("store: %v", err)
+	}
+	repeating := "#!/bin/sh\n[ $1 = store ] && echo too long: && cat && exit 1\ncat >/dev/null; echo credentials not found; exit 1\n"
+	loud := program + "-loud"
+	if err := os.WriteFile(loud, []byte(repeating), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = oauth.Helper(loud, private(t, t.TempDir())).Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{"access_token":"canary-of-a-token"}`)})
+	if !errors.Is(err, oauth.ErrStore) || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "too long") {
+		t.Errorf("store with the secret in its message: %v", err)
 	}
 	if err := os.WriteFile(program+".found", nil, 0o600); err != nil {
 		t.Fatal(err)
