@@ -187,14 +187,18 @@ func (c changes) Publish(ctx context.Context, message []byte) (err error) {
 const again = time.Second
 
 // Subscribe subscribes again if the port panics, or returns before ctx has ended. Without that, the
-// server would never again receive messages of other processes. It reports an error once while it
-// stays the same. A subscription begins with a call of fn, so that the subscriber sees that it may have
-// missed messages.
+// server would never again receive messages of other processes. It reports an error again if it
+// is another one, or if the subscription before it was a long one. A subscription begins with a call of
+// fn, so that the subscriber sees that it may have missed messages.
 func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	for last := ""; ; {
+		begun := time.Now()
 		returned, err := c.subscribe(ctx, fn)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if time.Since(begun) > longest { // the bus had worked again
+			last = ""
 		}
 		if text := fmt.Sprint(err); returned && text != last {
 			c.report(fmt.Errorf("store: Changes.Subscribe returned before its context ended: %s", text))

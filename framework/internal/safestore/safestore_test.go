@@ -114,6 +114,37 @@ func TestSubscribesAgain(t *testing.T) {
 	}
 }
 
+// dyingBus returns the same error from each subscription after life.
+type dyingBus struct {
+	change.Bus
+	life time.Duration
+}
+
+func (b dyingBus) Subscribe(ctx context.Context, _ func([]byte)) error {
+	select {
+	case <-time.After(b.life):
+		return errors.New("EOF")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TestReportsAgain: an error that follows a long subscription is a new loss, and is reported again.
+func TestReportsAgain(t *testing.T) {
+	t.Parallel()
+	for life, want := range map[time.Duration]int{time.Second: 1, time.Hour: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			reports := 0
+			ctx, cancel := context.WithTimeout(t.Context(), 3*life+time.Minute)
+			defer cancel()
+			_ = safestore.Changes(dyingBus{life: life}, func(error) { reports++ }).Subscribe(ctx, nil)
+			if reports != want {
+				t.Errorf("%d reports of subscriptions of %v, want %d", reports, life, want)
+			}
+		})
+	}
+}
+
 type locked struct{ session.Store }
 
 func (locked) Opening() string { return "today" }
