@@ -145,6 +145,66 @@ func TestFrameMiddlewareThatAnswersNothing(t *testing.T) {
 	}
 }
 
+// TestFrameMiddlewareAnswersOnce: frame middleware that has sent the answer gets no second one for its error
+// or its panic, which are reported. Silence after a cancellation is not a failure.
+func TestFrameMiddlewareAnswersOnce(t *testing.T) {
+	t.Parallel()
+	answered := func(ctx context.Context, out transport.Outbound) {
+		_ = out.Send(ctx, transport.Frame{JSON: []byte(`{"jsonrpc":"2.0","id":7,"result":{"from":"the middleware"}}`), Final: true})
+	}
+	for name, tt := range map[string]struct {
+		step    func(ctx context.Context, cancel func(), out transport.Outbound) error
+		want    string
+		reports int
+	}{
+		"an error after the answer": {func(ctx context.Context, _ func(), out transport.Outbound) error {
+			answered(ctx, out)
+			return errors.New("boom")
+		}, "the middleware", 1},
+		"a panic after the answer": {func(ctx context.Context, _ func(), out transport.Outbound) error {
+			answered(ctx, out)
+			panic("boom")
+		}, "the middleware", 1},
+		"a panic after progress": {func(ctx context.Context, _ func(), out transport.Outbound) error {
+			_ = out.Send(ctx, transport.Frame{JSON: []byte(`{}`)})
+			panic("boom")
+		}, "-32603", 1},
+		"nothing after a cancellation": {func(_ context.Context, cancel func(), _ transport.Outbound) error {
+			cancel()
+			return nil
+		}, "cancelled", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			reports := 0
+			e := engine.New(engine.Config{
+				Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+				Failed: func(context.Context, *engine.Call, error) { reports++ },
+				Frames: []transport.Middleware{func(transport.Next) transport.Next {
+					return func(ctx context.Context, _ []byte, out transport.Outbound) error { return tt.step(ctx, cancel, out) }
+				}},
+			})
+			var sent []string
+			x, err := e.Accept(ctx, []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{`+modernMeta+`}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = x.Serve(ctx, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+				if frame.Final {
+					sent = append(sent, string(frame.JSON))
+				}
+				return nil
+			}))
+			if len(sent) != 1 || reports != tt.reports {
+				t.Fatalf("the answers are %q, with %d reports", sent, reports)
+			}
+			shows(t, sent[0], `"id":7`, tt.want)
+		})
+	}
+}
+
 // TestCancelledListenSettles: Serve of a cancelled subscription returns after the frame that is being sent.
 func TestCancelledListenSettles(t *testing.T) {
 	t.Parallel()

@@ -36,12 +36,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	case len(x.conn.e.cfg.Frames) == 0:
 		err = x.handle(ctx, out)
 	case x.registered || x.refuse != nil:
-		watched := &watchedOutbound{next: out}
-		err = x.conn.e.frames(ctx, x.frame, watched)
-		if x.out == nil && err == nil && !watched.sent.Load() {
-			err = errUnanswered
-		}
-		err = x.stopped(ctx, out, err)
+		err = x.stopped(ctx, out, x.framed(ctx, out))
 	default: // a notification or a response, which is not answered
 		err = x.conn.e.frames(ctx, x.frame, out)
 	}
@@ -49,14 +44,34 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	return err
 }
 
+// framed runs the frame-level chain around a request. It returns an error if frame middleware has neither
+// called next nor sent anything. If frame middleware has answered by itself, framed closes the request, so
+// that an error or a panic adds no second answer.
+func (x *exchange) framed(ctx context.Context, out transport.Outbound) error {
+	watched := &watchedOutbound{next: out}
+	defer func() { // before rescue
+		if x.out == nil && watched.answered.Load() {
+			x.close()
+		}
+	}()
+	err := x.conn.e.frames(ctx, x.frame, watched)
+	switch {
+	case err != nil || x.out != nil || watched.sent.Load():
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return errUnanswered
+}
+
 // errUnanswered is the error of frame middleware that returns nil instead of answering a request.
 var errUnanswered = errors.New("engine: a frame middleware has neither called next nor sent an answer with Final set")
 
-// watchedOutbound notes whether frame middleware has sent a frame. The middleware may call it from
-// several goroutines.
+// watchedOutbound notes whether a frame was sent, and whether one was an answer. Frame middleware may
+// call it from several goroutines.
 type watchedOutbound struct {
-	next transport.Outbound
-	sent atomic.Bool
+	next           transport.Outbound
+	sent, answered atomic.Bool
 }
 
 // Send implements transport.Outbound.
@@ -64,6 +79,9 @@ func (w *watchedOutbound) Send(ctx context.Context, frame transport.Frame) error
 	err := w.next.Send(ctx, frame)
 	if err == nil {
 		w.sent.Store(true)
+		if frame.Final {
+			w.answered.Store(true)
+		}
 	}
 	return err
 }
