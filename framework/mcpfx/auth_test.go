@@ -70,6 +70,33 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestPortMissing: Auth and Store do not let a server start without the value. fx takes a value for missing
+// if its constructor lacks a dependency, and the server would be open.
+func TestPortMissing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		opt  fx.Option
+		want []string
+	}{
+		"a missing dependency":   {mcpfx.Auth(func(*config) *guard { return newGuard() }), []string{"missing type", "mcpfx_test.config"}},
+		"of an interface":        {mcpfx.Auth(func(*config) transport.Authenticator { return newGuard() }), []string{"missing type", "mcpfx_test.config"}},
+		"of a store":             {mcpfx.Store(func(*config) *memory.Store { return memory.New() }), []string{"missing type", "mcpfx_test.config"}},
+		"nil":                    {mcpfx.Auth(func() transport.Authenticator { return nil }), []string{"mcpfx.Auth at", "auth_test.go:", "nil"}},
+		"a nil pointer":          {mcpfx.Auth(func() *guard { return nil }), []string{"nil"}},
+		"no store":               {mcpfx.Store(func() framework.Store { return nil }), []string{"mcpfx.Store at", "auth_test.go:", "nil"}},
+		"in a module of its own": {fx.Module("m", mcpfx.Auth(func(*config) *guard { return newGuard() })), []string{"missing type", "mcpfx_test.config"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio()), mcpfx.Provide(newBilling), tt.opt, fx.NopLogger)
+			refused(t, app.Err(), tt.want...)
+		})
+	}
+}
+
+// config is not in any graph.
+type config struct{}
+
 // TestPortFaults: a constructor of something else, and an option without a Module, are errors.
 func TestPortFaults(t *testing.T) {
 	t.Parallel()

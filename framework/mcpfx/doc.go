@@ -19,7 +19,9 @@
 // If the graph has a *zap.Logger, a framework.Store or a transport.Authenticator, the server uses
 // it. fx knows a value by exactly one type, which must be one of these. fx.Supply(guard) and a
 // constructor that returns *Guard provide another type, and the server does not see the value. [Auth]
-// and [Store] take a constructor of any type that implements the interface.
+// and [Store] take a constructor of any type that implements the interface. They also report a
+// constructor that lacks a dependency. Without them, fx takes such a value for missing, and the server
+// starts without it.
 //
 // Everything else is set by [Options]. The graph also contains *framework.App, which
 // fx.Decorate can change before it is built. *framework.Server is the built server. A provider

@@ -40,19 +40,23 @@ func Provide(constructors ...any) fx.Option {
 
 // Auth makes the authenticator of the server by a constructor that returns one, as an interface or as
 // a type of its own. The value is also available by its own type. Without Auth, the server sees an
-// authenticator only if the graph has it as a transport.Authenticator.
+// authenticator only if the graph has it as a transport.Authenticator. If the constructor lacks a
+// dependency, or returns nil, fx.New reports an error.
 func Auth(constructor any) fx.Option {
 	return port[transport.Authenticator]("mcpfx.Auth", callsite.Caller(1), constructor)
 }
 
 // Store makes the store of the server by a constructor that returns one, as an interface or as a type
 // of its own. The value is also available by its own type. Without Store, the server sees a store only
-// if the graph has it as a framework.Store.
+// if the graph has it as a framework.Store. If the constructor lacks a dependency, or returns nil, fx.New
+// reports an error.
 func Store(constructor any) fx.Option {
 	return port[framework.Store]("mcpfx.Store", callsite.Caller(1), constructor)
 }
 
-// port provides the result of a constructor by its own type, and as a T.
+// port provides the result of a constructor by its own type, and as a T. It requires the value: the
+// parameters of the app are optional, and fx then takes a value for missing if its constructor lacks a
+// dependency.
 func port[T any](name, caller string, constructor any) fx.Option {
 	found, err := resultsOf[T](constructor)
 	if err != nil {
@@ -64,7 +68,13 @@ func port[T any](name, caller string, constructor any) fx.Option {
 			all = append(all, annotate(constructor, func(v T) T { return v }, fx.From(reflect.New(t).Interface())))
 		}
 	}
-	return provide(name+" at "+caller, all)
+	from := name + " at " + caller
+	return fx.Options(provide(from, all), fx.Invoke(func(made T) error {
+		if v := reflect.ValueOf(made); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return fmt.Errorf("%s: the constructor has returned nil", from)
+		}
+		return nil
+	}))
 }
 
 // provide makes one fx.Provide for all constructors, because each fx.Provide examines the stack of
