@@ -245,7 +245,7 @@ func WithShutdownGrace(d time.Duration) AppOption {
 func WithAuth(a transport.Authenticator) AppOption {
 	return appOption{"WithAuth", func(c *appConfig) string {
 		switch {
-		case a == nil:
+		case a == nil || isNilPointer(a):
 			return "the authenticator is nil"
 		case c.auth != nil:
 			return "the option is set twice; keep one authenticator"

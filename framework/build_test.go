@@ -343,6 +343,7 @@ func TestAppFaults(t *testing.T) {
 		"nil mapper":           {framework.New("a", "1", framework.WithErrorMapper(nil)), "WithErrorMapper"},
 		"negative grace":       {framework.New("a", "1", framework.WithShutdownGrace(-1)), "WithShutdownGrace"},
 		"nil auth":             {framework.New("a", "1", framework.WithAuth(nil)), "WithAuth: the authenticator is nil"},
+		"auth that is nil":     {framework.New("a", "1", framework.WithAuth((*door)(nil))), "WithAuth: the authenticator is nil"},
 		"auth twice":           {framework.New("a", "1", framework.WithAuth(door{}), framework.WithAuth(door{})), "WithAuth: the option is set twice"},
 		"middleware":           {framework.New("a", "1").Use(framework.Middleware{Name: "x"}), `"x"`},
 		"nil adapter":          {framework.New("a", "1").Use(framework.OnToolCall("x", nil)), `"x"`},
