@@ -149,7 +149,10 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 
 func (s *settings) work(ctx context.Context, server *framework.Server) error {
 	worker, err := server.Worker()
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "WithTaskWorkers"):
+		return usagef("--worker: %v", err)
+	case err != nil:
 		return usagef("--worker needs the store of the servers whose tasks it runs: --store redis://HOST:PORT/DB")
 	}
 	_, _ = fmt.Fprintf(s.errs, "%s runs the tasks of its store\n", programName())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 )
 
 // run is Run with streams of its own: no input, and what it wrote.
@@ -225,5 +226,17 @@ func TestSessionIdleWithoutUnit(t *testing.T) {
 	t.Setenv("KAGAMI_SESSION_IDLE", "30")
 	if _, _, err := run(t, greeter(), []string{"--http", ":0"}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the variable: %v", err)
+	}
+}
+
+// TestWorkerWithoutWorkers: the error of a worker that must not run tasks is not about its store.
+func TestWorkerWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	app := framework.New("greeter", "1.2.3", framework.WithStore(memory.New()), framework.WithTaskWorkers(0)).Add(
+		framework.Tool("hello", hello, framework.Describe("Greet a person by name.")),
+	)
+	_, _, err := run(t, app, []string{"--worker"})
+	if err == nil || !strings.Contains(err.Error(), "WithTaskWorkers is 0") || strings.Contains(err.Error(), "redis") {
+		t.Errorf("%v", err)
 	}
 }
