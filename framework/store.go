@@ -126,10 +126,14 @@ func portsOf(given Store, report safestore.PanicReporter) ports {
 	return p
 }
 
-// splits reports whether the store is shared, but lacks the Claims by which servers agree on a secret
-// for states. A type that embeds a Store to wrap it loses them.
+// splits reports whether processes share the store of the app, but it lacks the Claims by which servers
+// agree on a secret for states. A type that embeds a Store to wrap it loses them.
 func (s *Server) splits() bool {
-	return s.cfg.states == nil && !s.shared && (s.sessions != nil || s.changes != nil)
+	if s.cfg.store == nil || s.cfg.states != nil || s.shared {
+		return false
+	}
+	_, alone := s.sessions.(session.Exclusive)
+	return !alone && (s.sessions != nil || s.changes != nil)
 }
 
 // storeFailed logs the panic of a store, or a subscription that has ended too early. It may be called
