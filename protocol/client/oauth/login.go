@@ -364,12 +364,10 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	if err != nil {
 		return nil, s.notRenewed(ctx, w, stored, id, err)
 	}
-	g := stored.grant
-	if g.Scheme, err = t.scheme(stored.bound != nil, s.flow.config.dpopMust); err != nil {
+	g, err := s.renewed(stored, t)
+	if err != nil {
 		return nil, err
 	}
-	g.Access, g.Scopes, g.Refresh = t.Access, t.granted(g.Scopes), cmp.Or(t.Refresh, g.Refresh)
-	g.dated(t)
 	version, err := save(ctx, store, stored.key, stored.version, g)
 	if isConflict(err) { // another process has logged in, and its grant is newer
 		return s.reread(ctx, stored)
@@ -384,6 +382,17 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	s.current.Store(l)
 	s.flow.tell(ctx, Event{Kind: Renewed, Server: s.server, Issuer: g.Issuer.Issuer, ClientID: g.ClientID, Scopes: g.Scopes})
 	return l, nil
+}
+
+// renewed returns the grant of old with the tokens of t.
+func (s *site) renewed(old *live, t *tokenAnswer) (g grant, err error) {
+	g = old.grant
+	if g.Scheme, err = t.scheme(old.bound != nil, s.flow.config.dpopMust); err != nil {
+		return g, err
+	}
+	g.Access, g.Scopes, g.Refresh = t.Access, t.granted(g.Scopes), cmp.Or(t.Refresh, g.Refresh)
+	g.dated(t)
+	return g, nil
 }
 
 func (s *site) reread(ctx context.Context, old *live) (*live, error) {
