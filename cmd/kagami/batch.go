@@ -34,7 +34,7 @@ var (
 // cross-spawn, because clients start servers with it.
 func batchLine(path string, args []string) string {
 	escaped := func(text string) string { return cmdMeta.ReplaceAllString(text, "^$0") }
-	words := []string{escaped(path)}
+	words := []string{escaped(strings.ReplaceAll(path, "/", `\`))} // cmd.exe takes "/" for the start of a switch
 	for _, arg := range args {
 		arg = beforeMark.ReplaceAllString(arg, `$1$1\"`)
 		arg = escaped(`"` + atEnd.ReplaceAllString(arg, `$1$1`) + `"`)

@@ -23,6 +23,7 @@ func TestBatchLine(t *testing.T) {
 		{npx, []string{"-y", "https://h/sse?a=1&b=2"}, `cmd.exe /d /s /c "C:\Program^ Files\nodejs\npx.cmd ^"-y^" ^"https://h/sse^?a=1^&b=2^""`},
 		{`C:\a.bat`, []string{`100%PATH%`, `x^y`, ""}, `cmd.exe /d /s /c "C:\a.bat ^"100^%PATH^%^" ^"x^^y^" ^"^""`},
 		{`C:\a.bat`, []string{`two words`, `"q"`, `C:\dir\`, `a\"`}, `cmd.exe /d /s /c "C:\a.bat ^"two^ words^" ^"\^"q\^"^" ^"C:\dir\\^" ^"a\\\^"^""`},
+		{`./bin/run.cmd`, nil, `cmd.exe /d /s /c ".\bin\run.cmd"`},
 		{shim, []string{"a&b"}, `cmd.exe /d /s /c "C:\shop\node_modules\.bin\server.cmd ^^^"a^^^&b^^^""`},
 	} {
 		if got := batchLine(tt.path, tt.args); got != tt.want {
