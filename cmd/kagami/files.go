@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"time"
@@ -22,16 +23,22 @@ func patiently(do func() error) error {
 func removeAll(dir string) error { return patiently(func() error { return os.RemoveAll(dir) }) }
 
 // replaceProgram renames the file next to place, where a client may be running the old file. Windows
-// does not replace a program that runs, but can rename it.
+// does not replace a program that runs, but can rename it. After an error the old file is in its place.
 func replaceProgram(next, place string) error {
 	err := os.Rename(next, place)
 	if err == nil {
 		return nil
 	}
-	old := place + ".old"
-	_ = os.Remove(old) // of the last time
-	if os.Rename(place, old) != nil {
+	for i := range 10 { // those of earlier times may still run
+		old := fmt.Sprintf("%s.old%d", place, i)
+		_ = os.Remove(old)
+		if os.Rename(place, old) != nil {
+			continue
+		}
+		if err = patiently(func() error { return os.Rename(next, place) }); err != nil {
+			_ = os.Rename(old, place)
+		}
 		return err
 	}
-	return os.Rename(next, place)
+	return err
 }

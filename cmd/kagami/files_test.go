@@ -27,6 +27,47 @@ func TestReplaceProgram(t *testing.T) {
 	if err := replaceProgram(place+".new", place); err == nil {
 		t.Error("there is no new file, and no error")
 	}
+	if got, err := os.ReadFile(place); err != nil || string(got) != "two" {
+		t.Errorf("after an error the old program is %q, %v", got, err)
+	}
+}
+
+// TestReplaceProgramThatRuns checks that an old file that cannot be removed, because it runs, is no obstacle.
+func TestReplaceProgramThatRuns(t *testing.T) {
+	t.Parallel()
+	place := filepath.Join(t.TempDir(), "server")
+	for _, dir := range []string{place, filepath.Join(place+".old0", "runs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(place, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(place+".new", []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceProgram(place+".new", place); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(place); err != nil || string(got) != "new" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestInPlaceBesidePath checks a program in a directory of PATH that is relative.
+func TestInPlaceBesidePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", "bin")
+	if err := os.Mkdir("bin", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("bin", "tool.exe"), nil, 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	if got := inPlace("tool.exe"); got != "tool.exe" {
+		t.Errorf("got %s", got)
+	}
 }
 
 // TestPackageBesideProgram checks that "go build ./weather" does not hide the package weather. On Windows, its
