@@ -226,7 +226,7 @@ func lookPath(word string) (string, error) {
 // unchanged. On Windows, the word may lack the extension of the file.
 func inPlace(word string) string {
 	info, err := os.Stat(word)
-	if _, here := exec.LookPath(word); err != nil && errors.Is(here, exec.ErrDot) {
+	if found, dot := exec.LookPath(word); err != nil && errors.Is(dot, exec.ErrDot) && filepath.Dir(found) == "." {
 		return "." + string(filepath.Separator) + word
 	}
 	if err != nil || !info.Mode().IsRegular() || filepath.Ext(word) == ".go" || strings.ContainsRune(word, filepath.Separator) {
