@@ -65,6 +65,7 @@ type followed struct {
 	dir    string
 	temp   string // where dev keeps its binaries
 	client *client.Client
+	dev    *os.Process // of HTTP, if the test does not end it
 	log    *shared
 	told   chan string
 }
@@ -147,8 +148,11 @@ func (f *followed) serves(cmd *exec.Cmd) string {
 	if err := cmd.Start(); err != nil {
 		f.t.Fatal(err)
 	}
+	f.dev = cmd.Process
 	f.t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
+		if f.dev != nil {
+			_ = f.dev.Signal(os.Interrupt)
+		}
 		if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != 130 {
 			f.t.Errorf("dev ends with %v", err)
 		}
@@ -470,6 +474,37 @@ func underLoad(t *testing.T, overHTTP bool, changes int) {
 	close(stop)
 	callers.Wait()
 	t.Logf("%d calls during %d changes", calls.Load(), changes)
+}
+
+// TestDevInterruptedTwice checks that a server that does not end does not outlive dev. It is in a process
+// group of its own, so the second Ctrl-C reaches only dev.
+func TestDevInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	inProcesses(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("a test cannot send Ctrl-C")
+	}
+	f := newFollowed(t)
+	f.source("v1", `app.Add(framework.Tool("pid", func(context.Context, struct{}) (int, error) { return os.Getpid(), nil }))
+	app.OnStop(func(context.Context, *framework.Server) error { println("it does not end"); select {} })`)
+	f.connect(true, nil)
+	pid, _ := f.call("pid")
+	began, dev := time.Now(), f.dev
+	f.dev = nil // a third signal would end it before it has removed its files
+	for _, log := range []string{"it does not end", ""} {
+		if err := dev.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		for log != "" && !strings.Contains(f.log.String(), log) && time.Since(began) < 10*time.Second {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	for exec.CommandContext(t.Context(), "kill", "-0", pid).Run() == nil {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("process %s still runs\n%s", pid, f.log)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // TestDevUsage checks that a server without source is refused at once.

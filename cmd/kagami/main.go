@@ -29,6 +29,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
@@ -39,12 +40,8 @@ func main() {
 }
 
 func run(args []string) int {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		ends = append(ends, syscall.SIGHUP)
-	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // output that is not read is an error, and does not end the process
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
 	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
@@ -58,6 +55,32 @@ func run(args []string) int {
 		a.out, a.sheet = visible{os.Stdout}, newScreen(os.Stdout)
 	}
 	return a.run(ctx, args)
+}
+
+// endSignals returns the signals that end a command.
+func endSignals() []os.Signal {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	return ends
+}
+
+// hurries makes a second signal kill the programs in groups of their own. The command then ends. A
+// third signal ends the process at once. Call stop at the end of the command.
+func hurries(ctx context.Context) (stop func()) {
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, endSignals()...)
+		defer signal.Stop(again)
+		select {
+		case <-again:
+			group.Hurry()
+		case <-ended:
+		}
+	})
+	return func() { close(ended) }
 }
 
 // run runs a command line and returns the exit code.
