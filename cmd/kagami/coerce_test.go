@@ -240,6 +240,8 @@ func TestWords(t *testing.T) {
 	}
 	for line, want := range map[string][]string{
 		`"\\nas\tools\a.exe" 'b c'`:   {`\\nas\tools\a.exe`, "b c"},
+		`C:\data\ --x D:\`:            {`C:\data\`, "--x", `D:\`},
+		`"C:\my data\\" x`:            {`C:\my data\`, "x"},
 		`C:\tools\a.exe "{\"a\": 1}"`: {`C:\tools\a.exe`, `{"a": 1}`},
 	} {
 		if got, err := words(line, "windows"); err != nil || !slices.Equal(got, want) {

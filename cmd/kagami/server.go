@@ -79,26 +79,25 @@ func (a *cli) onServer(run func(ctx context.Context, server []string) error) fun
 }
 
 // words splits a command line at spaces as a shell does, with quotes and backslashes. A backslash
-// before a letter stays, so that paths of Windows need no quotes. On Windows it changes only a double
-// quote.
+// before a letter stays, so that paths of Windows need no quotes. On Windows, as for programs there,
+// backslashes only have an effect before a double quote.
 func words(line, system string) ([]string, error) {
-	escapable := " \t\n\\'\""
-	if system == "windows" {
-		escapable = `"`
+	escapes := func(rest string) bool {
+		return system != "windows" || strings.HasPrefix(strings.TrimLeft(rest, `\`), `"`)
 	}
 	var out []string
 	var word strings.Builder
 	var quote rune
 	started, escaped := false, false
-	for _, r := range line {
+	for i, r := range line {
 		switch {
 		case escaped:
-			if !strings.ContainsRune(escapable, r) {
+			if !strings.ContainsRune(" \t\n\\'\"", r) {
 				word.WriteByte('\\')
 			}
 			word.WriteRune(r)
 			escaped = false
-		case r == '\\' && quote != '\'':
+		case r == '\\' && quote != '\'' && escapes(line[i+1:]):
 			escaped, started = true, true
 		case quote != 0 && r == quote:
 			quote = 0
