@@ -325,6 +325,8 @@ func TestShellWord(t *testing.T) {
 		{`C:\Program Files\a.exe`, `'C:\Program Files\a.exe'`, `"C:\Program Files\a.exe"`},
 		{"@a.json", "@a.json", `"@a.json"`},
 		{"it's", `'it'\''s'`, `"it's"`},
+		{`C:\my data\`, `'C:\my data\'`, `"C:\my data\\"`},
+		{"it's 5%", `'it'\''s 5%'`, `'it''s 5%'`},
 		{`{"a":1}`, `'{"a":1}'`, `'{"a":1}'`},
 	} {
 		if unix, windows := shellWord(tt.word, "linux"), shellWord(tt.word, "windows"); unix != tt.unix || windows != tt.windows {

@@ -211,8 +211,11 @@ func shellWord(word, system string) string {
 	if word != "" && strings.Trim(word, safe) == "" {
 		return word
 	}
-	if system == "windows" && !strings.ContainsAny(word, "\"$`%") { // it means the same in cmd and in PowerShell
-		return `"` + word + `"`
+	switch {
+	case system == "windows" && !strings.ContainsAny(word, "\"$`%"): // it means the same in cmd and in PowerShell
+		return `"` + atEnd.ReplaceAllString(word, "$1$1") + `"`
+	case system == "windows": // only for PowerShell
+		return "'" + strings.ReplaceAll(word, "'", "''") + "'"
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
