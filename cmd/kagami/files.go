@@ -29,7 +29,7 @@ func replaceProgram(next, place string) error {
 	if err == nil {
 		return nil
 	}
-	for i := range 10 { // those of earlier times may still run
+	for i := range 10 { // earlier programs may still run
 		old := fmt.Sprintf("%s.old%d", place, i)
 		_ = os.Remove(old)
 		if os.Rename(place, old) != nil {

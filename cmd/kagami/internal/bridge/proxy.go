@@ -86,7 +86,8 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 		return err
 	}
 	cmd.Args = append(cmd.Args, "--http", address)
-	group.Set(cmd) // Ctrl-C is for dev, which then interrupts the process once
+	group.Set(cmd)              // Ctrl-C is for dev, which then interrupts the process once
+	cmd.WaitDelay = time.Second // a process that it has left behind may hold its output
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
