@@ -17,11 +17,11 @@ type caller struct {
 	a, b string
 }
 
-// callerOf returns the principal. Without a principal it returns the session, and without a session
-// the address.
+// callerOf returns the principal, if it has a subject. Otherwise it returns the session, and without a
+// session the address.
 func callerOf(b *framework.CallInfoLite) caller {
 	switch p := b.Principal; {
-	case p != nil:
+	case p != nil && p.Subject != "":
 		return caller{'p', p.Issuer, p.Subject}
 	case b.Session != "":
 		return caller{kind: 's', a: b.Session}

@@ -191,6 +191,10 @@ func TestRateLimitByCaller(t *testing.T) {
 				return from(ctx, "https://id.example", nil)
 			},
 		},
+		"two addresses, no subject": {
+			one:   func(ctx context.Context) context.Context { return as(from(ctx, "192.0.2.1:1", nil), "") },
+			other: func(ctx context.Context) context.Context { return as(from(ctx, "192.0.2.2:1", nil), "") },
+		},
 		"two addresses": {
 			one:   func(ctx context.Context) context.Context { return from(ctx, "192.0.2.1:1", nil) },
 			other: func(ctx context.Context) context.Context { return from(ctx, "192.0.2.2:1", nil) },

@@ -35,8 +35,8 @@ type Authenticator interface {
 }
 
 // Principal is the caller. It is read-only once it is in a context. Issuer and Subject together identify
-// it: callers that have both in common also have their sessions and tasks in common. HTTP carriers refuse
-// a principal without a Subject. Claims are JSON values as Go decodes
+// it. A principal without a Subject has scopes, but is not identified: as without a principal, tasks then
+// belong to the session. Claims are JSON values as Go decodes
 // them; package auth decodes numbers as json.Number. A call at another node than its
 // request (a task, or a frame of HTTP+SSE) gets numbers as json.Number or float64, and values of
 // other types as JSON makes them.
@@ -76,7 +76,7 @@ func TargetFrom(ctx context.Context) (t Target, ok bool) {
 type principalKey struct{}
 
 // WithPrincipal returns a context with the caller, for programs whose own HTTP middleware authenticates.
-// The host's authenticator is then not called, unless p is nil. p must have a Subject, and must not be changed afterwards.
+// The host's authenticator is then not called, unless p is nil. p must not be changed afterwards.
 func WithPrincipal(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }

@@ -139,8 +139,6 @@ func stands(p *transport.Principal) error {
 	switch {
 	case p == nil:
 		return errors.New("auth: the verifier knows nobody")
-	case p.Subject == "":
-		return errNoSubject
 	case !p.Expires.IsZero() && !time.Now().Before(p.Expires):
 		return errExpired
 	}
@@ -162,9 +160,8 @@ func (b *bearer) scheme() string {
 }
 
 var (
-	errNoToken   = errors.New("auth: no token")
-	errNoSubject = &rejection{told: "the token has no subject"}
-	errExpired   = &rejection{told: "the token has expired"}
+	errNoToken = errors.New("auth: no token")
+	errExpired = &rejection{told: "the token has expired"}
 )
 
 // malformed is the error of a request that does not follow RFC 6750 §2.1.

@@ -56,7 +56,6 @@ func TestVerifierFunc(t *testing.T) {
 		"any error":       {nil, errors.New("password \"hunter2\" is wrong"), 401, `Bearer error="invalid_token", error_description="the token is not valid here"`},
 		"nobody":          {nil, nil, 401, `Bearer error="invalid_token", error_description="the token is not valid here"`},
 		"expired":         {&transport.Principal{Expires: time.Unix(1, 0)}, nil, 401, `Bearer error="invalid_token", error_description="the token has expired"`},
-		"no subject":      {&transport.Principal{Issuer: "keys"}, nil, 401, `Bearer error="invalid_token", error_description="the token has no subject"`},
 		"away":            {nil, fmt.Errorf("database: %w", auth.ErrUnavailable), 503, ""},
 		"the client left": {nil, fmt.Errorf("database: %w", context.Canceled), 503, ""},
 		"too slow":        {nil, fmt.Errorf("database: %w", context.DeadlineExceeded), 503, ""},

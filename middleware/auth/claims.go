@@ -16,7 +16,7 @@ type claims map[string]any
 func (c claims) principal() (*transport.Principal, error) {
 	subject := c.subject()
 	if subject == "" {
-		return nil, errNoSubject
+		return nil, &rejection{told: "the token has no subject"}
 	}
 	p := &transport.Principal{Subject: subject, Issuer: c.text("iss"), Claims: c}
 	p.Scopes = appendNew(c.scopes("scope"), c.scopes("scp"))

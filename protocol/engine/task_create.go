@@ -85,10 +85,10 @@ func needsTasks(why string) error {
 	}
 }
 
-// owner returns the owner of the tasks that this exchange may see: its principal, otherwise its
-// session. Without either, it returns "", and a client needs only the id of a task to use it.
+// owner returns the owner of the tasks that this exchange may see: its principal, if that has a subject,
+// otherwise its session. Without either, it returns "", and a client needs only the id of a task to use it.
 func (x *exchange) owner(ctx context.Context) string {
-	if p := transport.PrincipalFrom(ctx); p != nil {
+	if p := transport.PrincipalFrom(ctx); p != nil && p.Subject != "" {
 		return "principal:" + strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + p.Subject
 	}
 	if x.session != nil && x.session.id != "" {

@@ -41,12 +41,14 @@ func (patient) TaskPolicy() *engine.TaskPolicy { return &engine.TaskPolicy{} }
 func TestTaskOwner(t *testing.T) {
 	t.Parallel()
 	ann := &transport.Principal{Issuer: "https://one.example", Subject: "ann"}
+	reader := &transport.Principal{Issuer: "keys", Scopes: []string{"read"}}
 	for name, tt := range map[string]struct{ owner, other *transport.Principal }{
 		"another subject":       {ann, &transport.Principal{Issuer: ann.Issuer, Subject: "bob"}},
 		"another issuer":        {ann, &transport.Principal{Issuer: "https://two.example", Subject: "ann"}},
 		"nobody":                {ann, nil},
 		"somebody for nobody's": {nil, ann},
 		"another session":       {nil, nil},
+		"without a subject":     {reader, reader},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -91,10 +91,11 @@ func (a *Admission) Client() string {
 	return addressKey(a.r.RemoteAddr)
 }
 
-// principalKey returns a key that identifies the principal of ctx, or "" if ctx has none.
+// principalKey returns a key that identifies the principal of ctx. It returns "" if ctx has none, or if
+// the principal has no subject: callers with the same rights are not the same caller.
 func principalKey(ctx context.Context) string {
 	p := transport.PrincipalFrom(ctx)
-	if p == nil {
+	if p == nil || p.Subject == "" {
 		return ""
 	}
 	return p.Issuer + "\x00" + p.Subject

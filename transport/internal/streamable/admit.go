@@ -227,8 +227,8 @@ func token(s string) bool {
 // not put a principal into ctx.
 func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Context, *Reply) {
 	auth := a.offered.Authenticator
-	if p := transport.PrincipalFrom(ctx); auth == nil || p != nil {
-		return ctx, a.unnamed(p)
+	if auth == nil || transport.PrincipalFrom(ctx) != nil {
+		return ctx, nil
 	}
 	about := ctx
 	if _, told := transport.TargetFrom(ctx); !told {
@@ -236,7 +236,7 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 	}
 	principal, err := auth.Authenticate(about, r.Fields.Header())
 	if err == nil && principal != nil {
-		return transport.WithPrincipal(ctx, principal), a.unnamed(principal)
+		return transport.WithPrincipal(ctx, principal), nil
 	}
 	status, challenge := unauthorized(err)
 	if status == http.StatusServiceUnavailable {
@@ -250,18 +250,6 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 		fields = append(fields, Field{"DPoP-Nonce", refused.Nonce})
 	}
 	return ctx, refuse(status, http.StatusText(status), fields...)
-}
-
-// unnamed refuses a principal without a Subject, and returns nil for others and for no principal. All
-// such callers would be one caller, with sessions and tasks in common.
-func (a *Admitter) unnamed(p *transport.Principal) *Reply {
-	if p == nil || p.Subject != "" {
-		return nil
-	}
-	if a.refusals.count("principals without a Subject") > 0 {
-		a.refusals.warn("a request was refused, because its principal has no Subject: set it, to tell callers apart")
-	}
-	return refuse(http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized), Field{"WWW-Authenticate", "Bearer"})
 }
 
 // unauthorized returns the status and the challenge of the reply for err, an error of an

@@ -127,49 +127,6 @@ func TestRefusedCallers(t *testing.T) {
 	}
 }
 
-// keys is an authenticator of API keys, which knows rights and no names.
-type keys struct{}
-
-func (keys) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
-	return &transport.Principal{Scopes: []string{"read"}}, nil
-}
-
-// TestCallersWithoutSubject: a principal without a Subject is refused. Otherwise the callers of an
-// authenticator that names none would share their sessions and tasks.
-func TestCallersWithoutSubject(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		auth transport.Authenticator
-		ctx  context.Context
-	}{
-		"of an authenticator":  {keys{}, t.Context()},
-		"of the program":       {nil, transport.WithPrincipal(t.Context(), &transport.Principal{Issuer: "mtls"})},
-		"of the program first": {refusing{}, transport.WithPrincipal(t.Context(), &transport.Principal{Issuer: "mtls"})},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var warnings []string
-			h := &host{plan: modern, auth: tt.auth, warn: func(text string) { warnings = append(warnings, text) }}
-			e := streamable.New(h, streamable.Config{})
-			for range 2 {
-				_, r := e.Check(tt.ctx, &streamable.Request{
-					Method: http.MethodPost, Host: "localhost", RemoteAddr: "192.0.2.1:1",
-					Fields: transport.HeaderFields(http.Header{"Content-Type": {"application/json"}}),
-				})
-				if r == nil || r.Status != http.StatusUnauthorized {
-					t.Errorf("the caller was let in: %+v", r)
-				}
-			}
-			if len(warnings) != 1 || !strings.Contains(warnings[0], "Subject") {
-				t.Errorf("warnings: %q", warnings)
-			}
-			if err := e.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // TestContentTypes lists what a POST may say of its body: one media type, JSON in UTF-8. Browsers send
 // the others to foreign sites without asking first.
 func TestContentTypes(t *testing.T) {

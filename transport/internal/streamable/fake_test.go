@@ -27,7 +27,6 @@ type host struct {
 	will    string // of each exchange; see transport.Planned
 	refuses bool   // every initialize
 	auth    transport.Authenticator
-	warn    func(text string) // may be nil
 	log     eventlog.Store
 	closing chan struct{}
 
@@ -41,7 +40,7 @@ type host struct {
 
 func (h *host) Services() transport.Services {
 	return transport.Services{
-		Authenticator: h.auth, Warn: h.warn, Events: h.log, Closing: h.closing, Sessions: h.sessions, Changes: h.changes,
+		Authenticator: h.auth, Events: h.log, Closing: h.closing, Sessions: h.sessions, Changes: h.changes,
 		Adopt: func(link *transport.Connection, missed bool) error {
 			if h.adopt != nil {
 				h.adopt(link, missed)
