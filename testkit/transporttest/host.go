@@ -298,7 +298,7 @@ func (x *exchange) unsolicited(ctx context.Context, out transport.Outbound) erro
 	}
 	x.host.later.Go(func() {
 		<-x.over
-		if err := x.notify(conn.Context(), out, note{ID: x.call.ID, Text: "unsolicited"}); err != nil {
+		if err := x.notify(conn.Context(), out, note{ID: x.call.ID, Text: "unsolicited"}); err != nil && conn.Context().Err() == nil {
 			x.host.fault("a Send outside of an exchange: %v", err)
 		}
 	})

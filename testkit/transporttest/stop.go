@@ -50,7 +50,7 @@ func Stop(t *testing.T, open func(t testing.TB) (carrier transport.Transport, di
 }
 
 // shortGrace is so long that a carrier that cancels too early is noticed.
-const shortGrace = 100 * time.Millisecond
+const shortGrace = 2 * time.Second
 
 // stopping is a host with a grace period.
 type stopping struct {

@@ -93,7 +93,9 @@ func (c *framedConn) principal(ctx context.Context) (*transport.Principal, error
 	if c.offered.Authenticator == nil {
 		return nil, nil // the caller is unknown
 	}
-	token, err := readFramed(c)
+	late := time.AfterFunc(10*time.Second, func() { _ = c.Close() }) // a stranger must not hold a connection
+	defer late.Stop()
+	token, err := readFramed(c, 8<<10)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func (c *framedConn) principal(ctx context.Context) (*transport.Principal, error
 // read accepts frames and serves them, until reading fails or the host accepts no more.
 func (c *framedConn) read(conn context.Context, calls *sync.WaitGroup) (refused bool, err error) {
 	for {
-		frame, err := readFramed(c)
+		frame, err := readFramed(c, 16<<20)
 		if err != nil {
 			return false, err
 		}
@@ -134,8 +136,7 @@ func writeFramed(w io.Writer, frame []byte) error {
 	return err
 }
 
-func readFramed(r io.Reader) ([]byte, error) {
-	const most = 16 << 20
+func readFramed(r io.Reader, most uint32) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
 		return nil, err
@@ -172,7 +173,7 @@ func newFramedClient(conn net.Conn) *framedClient {
 	go func() {
 		defer close(c.frames)
 		for {
-			frame, err := readFramed(conn)
+			frame, err := readFramed(conn, 16<<20)
 			if err != nil {
 				return
 			}

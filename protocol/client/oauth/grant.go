@@ -237,6 +237,9 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 	key := s.key(Tokens, g.Issuer.Issuer)
 	for again := 0; ; again++ {
 		version, err := load(ctx, s.flow.config.store, key, &grant{})
+		if former := s.current.Load(); err != nil && former != nil && former.key == key {
+			version = former.version // unsaved compares it with the stored one
+		}
 		if err == nil {
 			var saved uint64
 			if saved, err = save(ctx, s.flow.config.store, key, version, g); err == nil {

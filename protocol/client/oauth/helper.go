@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -136,8 +137,9 @@ func (h *helper) run(ctx context.Context, action, input string) ([]byte, error) 
 }
 
 // repeats reports whether a message contains a word of the input that may be a secret: one of at
-// least eight characters between the signs of JSON.
+// least eight characters between the signs of JSON. Names of members are not secret.
 func repeats(said, input string) bool {
-	words := strings.FieldsFunc(input, func(r rune) bool { return strings.ContainsRune("\"\\{}[],: ", r) })
+	names := regexp.MustCompile(`\\*"\w+\\*":`) // also in JSON within a string
+	words := strings.FieldsFunc(names.ReplaceAllString(input, ""), func(r rune) bool { return strings.ContainsRune("\"\\{}[],: ", r) })
 	return slices.ContainsFunc(words, func(word string) bool { return len(word) >= 8 && strings.Contains(said, word) })
 }

@@ -112,7 +112,7 @@ func TestHelperSaysWhy(t *testing.T) {
 	}
 	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
 	store := oauth.Helper(program, private(t, t.TempDir()))
-	_, err := store.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)})
+	_, err := store.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{"received":"r"}`)}) // the name is no secret
 	if !errors.Is(err, oauth.ErrStore) || !strings.Contains(err.Error(), "The stub received bad data.") {
 		t.Errorf("store: %v", err)
 	}

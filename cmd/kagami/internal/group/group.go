@@ -24,6 +24,7 @@ func End(cmd *exec.Cmd, ended <-chan struct{}, patience time.Duration) {
 	if interrupt(cmd) == nil {
 		select {
 		case <-ended:
+			kill(cmd) // children that it has left
 			return
 		case <-hurried:
 		case <-time.After(patience):

@@ -25,6 +25,15 @@ func TestMain(m *testing.M) {
 		child.Env = append(os.Environ(), role+"="+strings.Replace(what, "parent", "child", 1))
 		child.Stdout = os.Stdout
 		_ = child.Run()
+	case "leaving parent":
+		interrupts := make(chan os.Signal, 1)
+		signal.Notify(interrupts, os.Interrupt)
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), role+"=deaf child")
+		child.Stdout = os.Stdout
+		if child.Start() == nil {
+			<-interrupts
+		}
 	default:
 		interrupts := make(chan os.Signal, 1)
 		signal.Notify(interrupts, os.Interrupt)
@@ -39,7 +48,7 @@ func TestMain(m *testing.M) {
 
 func TestEnd(t *testing.T) {
 	t.Parallel()
-	for what, want := range map[string]string{"orderly parent": "ended in order\n", "deaf parent": ""} {
+	for what, want := range map[string]string{"orderly parent": "ended in order\n", "deaf parent": "", "leaving parent": ""} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0])
@@ -65,7 +74,7 @@ func TestEnd(t *testing.T) {
 				t.Fatalf("got %q, %v", line, err)
 			}
 			patience := time.Minute
-			if want == "" {
+			if what == "deaf parent" {
 				patience = 50 * time.Millisecond
 			}
 			group.End(cmd, ended, patience)
