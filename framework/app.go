@@ -233,7 +233,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 	for _, doubt := range a.cfg.doubts() {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + doubt, Fix: "Complete the authenticator", Warning: true})
 	}
-	if s.splits() {
+	if s.lacksClaims() {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithStore: the store has no Claims, so the servers that share it do not share states of rounds, effects and counters", Fix: "Add the method Claims() claim.Store, also to a type that wraps a store, or set WithStateSecrets", Warning: true})
 	}
 	if len(a.added) == 0 && len(a.onStart) == 0 && len(b.faults) == 0 { // a function of OnStart may add components

@@ -196,8 +196,8 @@ func TestBecauseInValidate(t *testing.T) {
 	})
 }
 
-// TestServerRecovers: a carrier that recovers nothing, as this peer, serves on after a panic of the
-// program's code, and the request is answered.
+// TestServerRecovers: after a panic of the program's code, the request is answered, and later requests are
+// served. The carrier, such as this peer, need not recover.
 func TestServerRecovers(t *testing.T) {
 	t.Parallel()
 	type place struct {

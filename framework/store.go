@@ -99,7 +99,7 @@ type ports struct {
 
 // portsOf returns the ports of the given store. Panics in them are reported and become errors.
 // If the store lacks a port that a server needs, portsOf uses one in memory.
-func portsOf(given Store, report safestore.PanicReporter) ports {
+func portsOf(given Store, report safestore.Reporter) ports {
 	own := memory.New()
 	p := ports{events: own.Events(), tasks: own.Tasks(), claims: own.Claims()}
 	if given == nil {
@@ -126,9 +126,9 @@ func portsOf(given Store, report safestore.PanicReporter) ports {
 	return p
 }
 
-// splits reports whether processes share the store of the app, but it lacks the Claims by which servers
-// agree on a secret for states. A type that embeds a Store to wrap it loses them.
-func (s *Server) splits() bool {
+// lacksClaims reports whether processes share the store of the app although it lacks Claims. Servers agree on
+// a secret for states through Claims. A type that wraps a Store by embedding it loses the method.
+func (s *Server) lacksClaims() bool {
 	if s.cfg.store == nil || s.cfg.states != nil || s.shared {
 		return false
 	}

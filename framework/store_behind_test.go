@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// TestStoreThatIsBehind: a store that refuses each Update, because its reads do not see the last one,
-// costs an error and a few seconds. The server does not ask it again for ever.
+// TestStoreThatIsBehind: a store may refuse each Update, because its reads do not see the last one. The
+// server then returns an error after a few seconds, and does not try forever.
 func TestStoreThatIsBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var behind atomic.Bool

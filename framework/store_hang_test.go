@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// hanging is a store that never answers when an outcome of a round is to be recorded, as a database
-// without timeouts of its own behind a network that drops packets.
+// hanging is a store that never returns when the outcome of a round is recorded. A database without
+// timeouts does the same if the network drops packets.
 type hanging struct{ *memory.Store }
 
 func (h hanging) Claims() claim.Store { return hangingClaims{h.Store.Claims()} }
@@ -29,7 +29,7 @@ func (c hangingClaims) Swap(ctx context.Context, key string, old, value []byte, 
 	return c.Store.Swap(ctx, key, old, value, life)
 }
 
-// TestStoreHangs: an answer does not wait for ever for a store that hangs.
+// TestStoreHangs: an answer does not wait forever for a store that hangs.
 func TestStoreHangs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := build(t, quiet(framework.WithStore(hanging{memory.New()})).Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {

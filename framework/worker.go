@@ -8,12 +8,12 @@ import (
 )
 
 // Worker returns a transport for Serve in a process that only runs the tasks of a shared store, and
-// does not serve clients. It returns an error if the server has no store with a task.Queue, or must not
-// take tasks from it ([WithTaskWorkers] of 0).
+// does not serve clients. If the server has no store with a task.Queue, or [WithTaskWorkers] is 0,
+// Worker returns an error.
 func (s *Server) Worker() (transport.Transport, error) {
 	switch {
 	case s.queue == nil:
-		return nil, errors.New("a worker needs the store of the servers whose tasks it runs, with a task.Queue: add framework.WithStore")
+		return nil, errors.New("a worker needs a store with a task.Queue, shared with the servers: add framework.WithStore")
 	case s.cfg.tasks.Workers < 0:
 		return nil, errors.New("a worker runs tasks, but WithTaskWorkers is 0")
 	}

@@ -65,7 +65,7 @@ func watched(next framework.Handler, done func(ctx context.Context, call *framew
 		received, outcome := call.Arguments, outcomePanic
 		defer func() { // deferred, because a call that panics is over also; the engine recovers the panic
 			judged := outcome
-			if outcome == outcomePanic { // a question may be pending all the same, or the task runs again
+			if outcome == outcomePanic { // after a panic, a question may still be pending, or the task runs again
 				judged = framework.OutcomeOf(ctx, nil, errPanicked)
 			}
 			if judged != framework.OutcomePending {

@@ -21,7 +21,7 @@ import (
 // The key is the component, the principal with its issuer and scopes, and the arguments. The order
 // and the spacing of the arguments do not matter. Do not cache a tool whose answer depends on
 // anything else, such as a header or another claim of the token. All callers without a principal
-// share their answers.
+// share their answers. Callers without a Subject share answers if their issuer and scopes are equal.
 //
 // Only plain successes are cached. Errors and isError results are not, and neither are calls that
 // asked the user or a model, in any round. Equal calls that run at the same time each run the
@@ -43,7 +43,7 @@ func Cache(ttl time.Duration, entries int) framework.Middleware {
 const maxCached = 256 << 10
 
 type cacheKey struct {
-	of     *byte // of one chain, identified by its address
+	of     *byte // its address identifies the chain of one component
 	digest [sha256.Size]byte
 }
 

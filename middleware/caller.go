@@ -17,8 +17,8 @@ type caller struct {
 	a, b string
 }
 
-// callerOf returns the principal, if it has a subject. Otherwise it returns the session, and without a
-// session the address.
+// callerOf returns the principal. Without a principal, or if the principal has no Subject, it returns the
+// session. Without a session, it returns the address.
 func callerOf(b *framework.CallInfoLite) caller {
 	switch p := b.Principal; {
 	case p != nil && p.Subject != "":

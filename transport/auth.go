@@ -15,19 +15,20 @@ import (
 // It is called concurrently, and must not change header. If it returns neither a principal nor an
 // error, or an error that is not an [*AuthError], the answer is 401.
 //
-// An Authenticator may have six more methods. One that wraps another Authenticator should have all
-// that the other has:
+// An Authenticator may have six more methods. A type that wraps an Authenticator should have the same
+// methods as the wrapped value:
 //
-//   - Ready() error returns why it cannot let any caller in, before the server serves.
-//   - Warnings() []string returns settings that were probably forgotten, before the server serves.
+//   - Ready() error returns why no caller can be accepted. It is called before the server serves.
+//   - Warnings() []string returns settings that were probably forgotten. It is called before the
+//     server serves.
 //   - ServeMetadata(method, path string) (status int, header http.Header, body []byte) answers
-//     requests for the metadata of the resource (RFC 9728), where clients learn how to log in.
-//     Without it, the answer is 404.
+//     requests for the metadata of the resource (RFC 9728). Clients read it to log in. Without this
+//     method, the answer is 404.
 //   - InsufficientScope(scopes []string) *AuthError returns the answer to a caller who names a
 //     component and lacks some of its scopes. If it returns nil, the component does not exist for
 //     that caller.
-//   - Expand(p *Principal) *Principal returns the principal of a caller without a request, such as
-//     the caller on stdio, with the scopes that its scopes imply.
+//   - Expand(p *Principal) *Principal returns a principal with the scopes that the scopes of p imply.
+//     It is for callers without a request, such as the caller on stdio.
 //   - Nonce() string returns the value of DPoP-Nonce for answers to requests with a principal, or ""
 //     (RFC 9449 §8.2).
 type Authenticator interface {
@@ -35,11 +36,12 @@ type Authenticator interface {
 }
 
 // Principal is the caller. It is read-only once it is in a context. Issuer and Subject together identify
-// it. A principal without a Subject has scopes, but is not identified: as without a principal, tasks then
-// belong to the session. Claims are JSON values as Go decodes
-// them; package auth decodes numbers as json.Number. A call at another node than its
-// request (a task, or a frame of HTTP+SSE) gets numbers as json.Number or float64, and values of
-// other types as JSON makes them.
+// the caller. A principal without a Subject has scopes, but is not identified. As without a principal,
+// its tasks then belong to the session.
+//
+// Claims are JSON values as Go decodes them; package auth decodes numbers as json.Number. A call may run
+// at another node than its request (a task, or a frame of HTTP+SSE). It then gets numbers as json.Number
+// or float64, and values of other types as JSON makes them.
 type Principal struct {
 	Subject string
 	Issuer  string

@@ -162,8 +162,8 @@ type Server interface {
 	Services() Services
 }
 
-// Services are what HTTP carriers use of a [Server] besides Accept; all carriers use Grace. Each field may
-// be nil or empty.
+// Services are the functions and values of a [Server] that HTTP carriers use in addition to Accept. All
+// carriers use Grace. Each field may be nil or empty.
 type Services struct {
 	// Authenticator returns the principal of each request, or refuses it.
 	Authenticator Authenticator

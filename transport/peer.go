@@ -10,10 +10,10 @@ import (
 type Peer struct {
 	Carrier    string     // "stdio", "memory", ...; for logs
 	RemoteAddr string     // empty: not a network
-	Principal  *Principal // nil: the caller is unknown, and may use what needs no scopes
+	Principal  *Principal // nil: the caller is unknown, and may use only components without Scopes
 
 	// Out takes frames that do not belong to an exchange, such as list_changed. If it is nil, they go
-	// to the Outbound of the exchange that opened the session, also when its Serve has returned.
+	// to the Outbound of the exchange that opened the session, even after its Serve has returned.
 	Out Outbound
 
 	// OneRequest is set if the connection exists for one request of any revision. It has not had a

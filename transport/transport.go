@@ -14,12 +14,12 @@
 //	cancel(...) // the client is gone
 //
 // The ctx of [Transport.Serve] ends when the host begins to stop, and calls may then go on for a
-// grace period ([Services]). The end of a connection's context cancels its calls. So it is not
-// derived from ctx: when ctx has ended, the carrier accepts nothing more, waits for the exchanges or
-// for the end of the grace period, and then cancels the connections.
+// grace period ([Services]). The end of a connection's context cancels its calls, so that context is
+// not derived from ctx. When ctx has ended, the carrier accepts nothing more. It waits for the
+// exchanges or for the end of the grace period, and then cancels the connections.
 //
-// The host does not ask who the caller is: only carriers call the Authenticator of [Services], and
-// put the [Principal] into the [Peer].
+// The host does not authenticate callers. Only carriers call the Authenticator of [Services], and put
+// the [Principal] into the [Peer].
 //
 // Where each frame comes by an HTTP request of its own, the context carries that
 // [Request] instead, and the host finds the connection through it ([Sessions]): what
@@ -31,10 +31,9 @@
 // frame's Request. It must not be called concurrently for one connection, unless each frame
 // comes by a request of its own.
 //
-// Serve runs user code, may be called in any goroutine, and must be called exactly once for
-// each exchange: it returns when everything the frame caused has been sent, and sends nothing
-// afterwards. Only the Outbound of an initialize stays in use until its connection ends, if Peer.Out
-// is nil.
+// Serve runs user code and may be called in any goroutine. It must be called exactly once for each
+// exchange. It returns when everything the frame caused has been sent, and sends nothing afterwards. If
+// Peer.Out is nil, the Outbound of an initialize stays in use until its connection ends.
 //
 // A host recovers panics of the program's code, and answers them. A carrier need not recover panics
 // of Accept and Serve.
@@ -80,8 +79,8 @@ type Frame struct {
 	JSON []byte // one JSON text without line breaks; valid until Send returns
 
 	// Final is set if the frame is the answer, the last frame of the exchange. It is sent even if
-	// the context of Send has ended, as it has when a call was cancelled or asks its client. Bound
-	// returns the context to wait for.
+	// the context of Send has ended, for example because a call was cancelled or asks its client.
+	// Bound returns the context to wait for.
 	Final bool
 
 	// The other fields are for HTTP, where a final frame before which nothing was sent is the
@@ -119,13 +118,13 @@ type Conn interface {
 // Next is the rest of the frame-level chain.
 type Next func(ctx context.Context, frame []byte, out Outbound) error
 
-// Middleware sees raw frames: frame is what came in. A replacement of it would not be
-// decoded again: a middleware observes it, wraps out to see and change what is sent, or
-// refuses by returning an error instead of calling next; the host answers a request with
-// that error. A middleware that returns nil without calling next must have answered the
-// request through out, with a Frame that is Final. It may keep frame, but not change it, since the
-// host reads it, too; to keep what is sent beyond Send it must copy the bytes, whose memory is used
-// again.
+// Middleware sees raw frames: frame is the received one. It can observe frame, and wrap out to see and
+// change what is sent. A replacement of frame would not be decoded again. To refuse a request, return an
+// error instead of calling next; the host answers with that error. A middleware that returns nil without
+// calling next must have answered the request through out, with a Frame that is Final.
+//
+// It may keep frame but must not change it, because the host also reads it. To keep a frame that is sent
+// after Send has returned, copy its bytes, because their memory is used again.
 type Middleware func(next Next) Next
 
 // OutboundFunc is a function that is an Outbound.

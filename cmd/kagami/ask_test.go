@@ -508,7 +508,7 @@ func TestErrorsCannotDriveTheTerminal(t *testing.T) {
 	}
 }
 
-// A console of Windows does not end the input at Ctrl-D.
+// TestCtrlDAsACharacter checks Ctrl-D in a Windows console, which does not end the input at Ctrl-D.
 func TestCtrlDAsACharacter(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]error{"\x04\r\n": errCancel, "ada\r\n": nil, "": errCancel} {

@@ -285,7 +285,7 @@ func (a *cli) loginToken(ctx context.Context, server []string) string {
 // loginScreen shows what the user has to do during another command. It reads nothing, because the
 // user may be typing an answer to a question of the server.
 type loginScreen struct {
-	nowhere // it reads nothing
+	nowhere // Paste returns io.EOF
 	cli     *cli
 	held    bool
 }

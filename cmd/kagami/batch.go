@@ -12,7 +12,8 @@ func isBatch(program, system string) bool {
 	return system == "windows" && (ext == ".cmd" || ext == ".bat")
 }
 
-// programName returns the name of a program without its directory, and without an extension of Windows.
+// programName returns the name of a program without its directory. If it has an extension of Windows
+// programs, programName removes the extension and returns the name in lower case.
 func programName(path string) string {
 	name := filepath.Base(path)
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
@@ -30,15 +31,15 @@ var (
 )
 
 // batchLine returns the command line that starts a batch file. os/exec does not escape arguments for
-// cmd.exe, which would end the command at "&" in a URL. It follows the npm package
-// cross-spawn, because clients start servers with it.
+// cmd.exe, which would end the command at "&" in a URL. batchLine escapes them like the npm package
+// cross-spawn, because clients start servers with that package.
 func batchLine(path string, args []string) string {
 	escaped := func(text string) string { return cmdMeta.ReplaceAllString(text, "^$0") }
 	words := []string{escaped(strings.ReplaceAll(path, "/", `\`))} // cmd.exe takes "/" for the start of a switch
 	for _, arg := range args {
 		arg = beforeMark.ReplaceAllString(arg, `$1$1\"`)
 		arg = escaped(`"` + atEnd.ReplaceAllString(arg, `$1$1`) + `"`)
-		if npmShim.MatchString(path) { // it expands its arguments once more
+		if npmShim.MatchString(path) { // a shim of npm expands its arguments once more
 			arg = escaped(arg)
 		}
 		words = append(words, arg)

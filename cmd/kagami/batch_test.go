@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The expected lines follow the rules of cross-spawn 7.
+// TestBatchLine expects the lines that cross-spawn 7 makes.
 func TestBatchLine(t *testing.T) {
 	t.Parallel()
 	const npx, shim = `C:\Program Files\nodejs\npx.cmd`, `C:\shop\node_modules\.bin\server.cmd`
@@ -62,7 +62,7 @@ func TestBatchArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(file, want...)
-	startsBatch(cmd)
+	useCmdExe(cmd)
 	out, err := cmd.Output()
 	if got := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", out, err, want)

@@ -4,5 +4,5 @@ package main
 
 import "os/exec"
 
-// startsBatch does nothing.
-func startsBatch(*exec.Cmd) {}
+// useCmdExe does nothing.
+func useCmdExe(*exec.Cmd) {}

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// startsBatch makes cmd.exe start the program of cmd.Args if it is a batch file. After a change of
+// useCmdExe makes cmd.exe start the program of cmd.Args if it is a batch file. After a change of
 // cmd.Args, call it again.
-func startsBatch(cmd *exec.Cmd) {
+func useCmdExe(cmd *exec.Cmd) {
 	program, err := exec.LookPath(cmd.Args[0])
 	if err != nil || !isBatch(program, runtime.GOOS) {
 		return

@@ -33,7 +33,7 @@ func (a *cli) benchCommand() *cobra.Command {
 		Long: `Measure calls of a tool: call it many times, and print how long a call takes. The times
 include the work of this command. One call before the measurement must succeed. Write the
 arguments as for kagami call. On Windows the clock has steps of up to 16 ms: there, the
-times of single calls say little, but the rate is right.`,
+times of single calls are not exact, but the rate is.`,
 		Example: `  kagami bench ./examples/weather forecast city=Kyoto
   kagami bench http://localhost:8080/mcp forecast city=Kyoto --calls 10000 --workers 16`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -256,7 +256,7 @@ func logText(data json.RawMessage) string {
 	if json.Unmarshal(data, &text) == nil {
 		return text
 	}
-	v, _ := parseValue(data) // it is part of a message, so it is JSON
+	v, _ := parseValue(data) // data is part of a message, so it is JSON
 	var fields []string
 	for i, name := range v.names {
 		switch {

@@ -39,8 +39,8 @@ func userDirectories() (directories, error) {
 	return directories{home, config, appData, runtime.GOOS, moved}, nil
 }
 
-// packagedClaude returns the directory where Windows keeps the configuration of Claude Desktop if the app
-// comes in a package, or "". local is the user's directory for data of this machine.
+// packagedClaude returns the directory with the configuration of Claude Desktop if the app was installed
+// as a Windows package, and "" otherwise. local is the user's directory for data of this machine.
 func packagedClaude(local string) string {
 	found, err := filepath.Glob(filepath.Join(local, "Packages", "Claude_*", "LocalCache", "Roaming", "Claude"))
 	if err != nil || len(found) != 1 {

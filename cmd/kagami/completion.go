@@ -20,7 +20,7 @@ const completionPatience = 10 * time.Second
 // the arguments after SERVER, and the word that the user is typing.
 func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, args []string, word string) []string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		server, rest, err := a.separated(args) // not arguments: cobra adds a "--" to the words that it completes
+		server, rest, err := a.splitServer(args) // a.arguments would find the "--" that cobra adds to the words
 		if err != nil || len(server) == 0 {
 			return serverNames(), cobra.ShellCompDirectiveDefault // and files
 		}

@@ -167,7 +167,7 @@ func TestValuesBesideAList(t *testing.T) {
 	}
 }
 
-// The clock of Windows may not have moved during a short measurement.
+// TestBenchWithinAStepOfTheClock checks a measurement that is shorter than a step of the Windows clock.
 func TestBenchWithinAStepOfTheClock(t *testing.T) {
 	t.Parallel()
 	a := &cli{out: io.Discard, json: true}

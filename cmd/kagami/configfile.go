@@ -298,7 +298,7 @@ func (f *configFile) write(text []byte) error {
 	_, err = temporary.Write(slices.Concat(f.mark, bytes.ReplaceAll(text, []byte("\n"), []byte(f.ends))))
 	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
 	if err == nil {
-		err = patiently(func() error { return os.Rename(temporary.Name(), path) }) // the client may be reading the file
+		err = retryOnWindows(func() error { return os.Rename(temporary.Name(), path) }) // the client may be reading the file
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())

@@ -84,7 +84,7 @@ func followable(server []string) error {
 // dev serves until the client closes stdin. Over HTTP it serves until ctx ends.
 func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	if address != "" { // on stdio, a signal of the terminal reaches the process
-		defer hurries(ctx)()
+		defer killOnSecondSignal(ctx)()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -477,8 +477,8 @@ func underLoad(t *testing.T, overHTTP bool, changes int) {
 	t.Logf("%d calls during %d changes", calls.Load(), changes)
 }
 
-// TestDevInterruptedTwice checks that a server that does not end does not outlive dev. It is in a process
-// group of its own, so the second Ctrl-C reaches only dev.
+// TestDevInterruptedTwice checks that a server that does not end does not outlive dev. The server is in a
+// process group of its own, so the second Ctrl-C reaches only dev.
 func TestDevInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	inProcesses(t)

@@ -136,7 +136,7 @@ func lockFile(path string) (*contract.Lock, error) {
 		return nil, err
 	}
 	if bytes.HasPrefix(raw, []byte("\xff\xfe")) {
-		return nil, fmt.Errorf("%s is in UTF-16, as > of Windows PowerShell writes it: use lock --output", path)
+		return nil, fmt.Errorf("%s is in UTF-16, probably from > in Windows PowerShell: use lock --output", path)
 	}
 	raw = jsontext.TrimBOM(raw)
 	if !contract.IsLock(raw) && info.Mode().IsRegular() && !strings.HasSuffix(path, ".lock") {
@@ -164,7 +164,7 @@ func (a *cli) printChanges(changes []contract.Change) error {
 		return writeJSON(a.out, list)
 	}
 	for _, c := range changes {
-		if _, err := fmt.Fprintln(a.out, onOneLine(c.String())); err != nil { // changedError promises that they are printed
+		if _, err := fmt.Fprintln(a.out, onOneLine(c.String())); err != nil { // changedError means that the changes are printed
 			return err
 		}
 	}

@@ -114,7 +114,7 @@ No tool is called. The exit code is 1 if clients cannot work with the server.`,
 			} else if p.bearer == "" && fields.Get("Authorization") == "" {
 				p.bearer = a.loginToken(ctx, server)
 			}
-			defer hurries(ctx)()
+			defer killOnSecondSignal(ctx)()
 			p.examine(ctx)
 			if err := ctx.Err(); err != nil {
 				return err

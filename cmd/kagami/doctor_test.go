@@ -37,7 +37,7 @@ func allCodes(t *testing.T, args ...string) (found []string, fine, errs string, 
 	return found, strings.Join(report.Fine, "\n"), errs, code
 }
 
-// codes is allCodes without slow-start, because a busy machine starts each program slowly.
+// codes is like allCodes, but leaves out slow-start, because a busy machine starts each program slowly.
 func codes(t *testing.T, args ...string) (found []string, fine, errs string, code int) {
 	t.Helper()
 	found, fine, errs, code = allCodes(t, args...)

@@ -179,7 +179,7 @@ func (p *diagnosis) stream(ctx context.Context, id string) {
 
 // login does what a client without a token does (RFC 9728).
 func (p *diagnosis) login(ctx context.Context, challenge string) {
-	endpoint, _ := url.Parse(p.server[0]) // it has answered
+	endpoint, _ := url.Parse(p.server[0]) // the URL is valid, because the server has answered
 	const known = "/.well-known/oauth-protected-resource"
 	places := []string{known + strings.TrimSuffix(endpoint.Path, "/"), known}
 	var resource struct {

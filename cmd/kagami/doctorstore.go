@@ -181,7 +181,7 @@ func (p *diagnosis) serve(ctx context.Context, words []string, store string) (*p
 	}
 	if settingOf("store", words[1:], nil) != "" {
 		cmd.Args = append(cmd.Args, "--store", store)
-		startsBatch(cmd)
+		useCmdExe(cmd)
 	} else { // other users of the machine cannot read a password in the environment
 		cmd.Env = append(cmd.Environ(), "KAGAMI_STORE="+store)
 	}

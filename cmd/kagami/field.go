@@ -72,7 +72,7 @@ func traits(f *client.Field) []string {
 
 // shown returns a JSON value as a user types it.
 func shown(raw json.RawMessage) string {
-	v, _ := parseValue(raw) // it is part of a schema, so it is JSON
+	v, _ := parseValue(raw) // raw is part of a schema, so it is JSON
 	if text, ok := v.inline(); ok {
 		return text
 	}

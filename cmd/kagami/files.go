@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// patiently calls do again for a while if it fails on Windows, where a file cannot be replaced or
-// removed while another program has it open, such as a virus scanner.
-func patiently(do func() error) error {
+// retryOnWindows calls do. On Windows, while do fails, it calls do again for up to two seconds. Windows cannot
+// replace or remove a file that another program, such as a virus scanner, has open.
+func retryOnWindows(do func() error) error {
 	err := do()
 	for end := time.Now().Add(2 * time.Second); err != nil && runtime.GOOS == "windows" && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
@@ -18,12 +18,13 @@ func patiently(do func() error) error {
 	return err
 }
 
-// removeAll removes a directory with a program that has just ended. Windows may keep its file open for
-// a moment.
-func removeAll(dir string) error { return patiently(func() error { return os.RemoveAll(dir) }) }
+// removeAll removes a directory with a program that has just ended. Windows may keep the file of the
+// program open for a moment.
+func removeAll(dir string) error { return retryOnWindows(func() error { return os.RemoveAll(dir) }) }
 
-// replaceProgram renames the file next to place, where a client may be running the old file. Windows
-// does not replace a program that runs, but can rename it. After an error the old file is in its place.
+// replaceProgram gives the file next the name place, and replaces the file there. A client may be running
+// the old file. Windows cannot replace a running program, but can rename it. After an error, place is
+// still the old file.
 func replaceProgram(next, place string) error {
 	err := os.Rename(next, place)
 	if err == nil {
@@ -35,7 +36,7 @@ func replaceProgram(next, place string) error {
 		if os.Rename(place, old) != nil {
 			continue
 		}
-		if err = patiently(func() error { return os.Rename(next, place) }); err != nil {
+		if err = retryOnWindows(func() error { return os.Rename(next, place) }); err != nil {
 			_ = os.Rename(old, place)
 		}
 		return err

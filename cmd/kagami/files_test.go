@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReplaceProgram checks the way around a file that cannot be replaced, which is a directory here.
+// TestReplaceProgram checks a file that can be renamed but not replaced. In this test it is a directory.
 func TestReplaceProgram(t *testing.T) {
 	t.Parallel()
 	place := filepath.Join(t.TempDir(), "server")
@@ -32,7 +32,7 @@ func TestReplaceProgram(t *testing.T) {
 	}
 }
 
-// TestReplaceProgramThatRuns checks that an old file that cannot be removed, because it runs, is no obstacle.
+// TestReplaceProgramThatRuns checks a replacement while an older file runs and cannot be removed.
 func TestReplaceProgramThatRuns(t *testing.T) {
 	t.Parallel()
 	place := filepath.Join(t.TempDir(), "server")
@@ -70,8 +70,8 @@ func TestInPlaceBesidePath(t *testing.T) {
 	}
 }
 
-// TestPackageBesideProgram checks that "go build ./weather" does not hide the package weather. On Windows, its
-// program is weather.exe in the directory above.
+// TestPackageBesideProgram checks that the result of "go build ./weather" does not hide the package
+// weather. On Windows, the result is weather.exe in the directory above.
 func TestPackageBesideProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -63,7 +63,7 @@ func (a *cli) gen(dir string, check bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	old = bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")) // Git for Windows has changed the ends of lines
+	old = bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")) // Git for Windows may have changed the line endings
 	if len(old) > 0 && !bytes.HasPrefix(old, []byte(docgen.Header)) {
 		return fmt.Errorf("%s was not written by kagami gen: rename the file", path)
 	}

@@ -105,7 +105,7 @@ func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) 
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, program.Args[0], append(program.Args[1:], "--inspect=json")...)
-	startsBatch(cmd)
+	useCmdExe(cmd)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = program.Env, program.Dir, &out, &errs
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	err := cmd.Run()

@@ -93,7 +93,7 @@ func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, n
 	return all, false, err
 }
 
-// toolNamed returns the tool with this name. Without one, the tool is empty and listed is false.
+// toolNamed returns the tool with this name. If there is no such tool, listed is false.
 func toolNamed(all *surface.Surface, name string) (tool protocol.Tool, listed bool) {
 	i := slices.IndexFunc(all.Tools, func(t protocol.Tool) bool { return t.Name == name })
 	if i < 0 {

@@ -66,9 +66,9 @@ func endSignals() []os.Signal {
 	return ends
 }
 
-// hurries makes a second signal kill the programs in groups of their own. The command then ends. A
-// third signal ends the process at once. Call stop at the end of the command.
-func hurries(ctx context.Context) (stop func()) {
+// killOnSecondSignal makes a second signal kill the programs in process groups of their own. The command then ends.
+// A third signal ends the process at once. Call stop at the end of the command.
+func killOnSecondSignal(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		again := make(chan os.Signal, 1)
@@ -76,7 +76,7 @@ func hurries(ctx context.Context) (stop func()) {
 		defer signal.Stop(again)
 		select {
 		case <-again:
-			group.Hurry()
+			group.KillNow()
 		case <-ended:
 		}
 	})

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "building the test server:", err)
 		os.Exit(1)
 	}
-	// Servers of httptest close the idle connections of http.DefaultTransport when they end, and so
-	// may cancel a request of a test beside them: no connection is idle.
+	// A server of httptest closes the idle connections of http.DefaultTransport when it ends. That may
+	// cancel a request of another test, so connections are not kept.
 	http.DefaultTransport = &http.Transport{DisableKeepAlives: true}
 	goleak.VerifyTestMain(transporttest.Settled(m), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)

@@ -162,7 +162,7 @@ func startOf(dir string, server []string) []string {
 	}
 	command := []string{program}
 	if isBatch(program, runtime.GOOS) && filepath.Base(server[0]) == server[0] {
-		command = []string{"cmd", "/c", server[0]} // Node does not start npx.cmd
+		command = []string{"cmd", "/c", server[0]} // a client on Node cannot start npx.cmd itself
 	}
 	if slices.Contains(elsewhere, programName(program)) {
 		return append(command, server[1:]...)

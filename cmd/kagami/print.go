@@ -157,7 +157,7 @@ func printJSON(w io.Writer, raw json.RawMessage) error {
 	return err
 }
 
-// unknownType stands for a MIME type that the server does not give.
+// unknownType is the text for a MIME type that the server does not send.
 const unknownType = "of unknown type"
 
 // size returns a number of bytes in a unit that people use.

@@ -368,7 +368,7 @@ func TestInstallTriedAgain(t *testing.T) {
 	}
 }
 
-// A terminal may interpret escape sequences also with TERM=dumb.
+// TestServerLogWithoutScreen checks that escape sequences do not reach a terminal, even with TERM=dumb.
 func TestServerLogWithoutScreen(t *testing.T) {
 	t.Parallel()
 	_, tty := pty(t)

@@ -109,7 +109,7 @@ the end.
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		a.callCommand(), a.showing("list", "List everything that a server offers, one line each", a.list),
+		a.callCommand(), a.showCommand("list", "List everything that a server offers, one line each", a.list),
 		a.listCommand("tools", "List the tools of a server", surface.Tools),
 		a.listCommand("resources", "List the resources of a server, templates included", surface.Resources|surface.Templates),
 		a.listCommand("prompts", "List the prompts of a server", surface.Prompts),

@@ -51,7 +51,7 @@ func newScreen(f *os.File) *screen {
 		return nil
 	}
 	s := &screen{w: f, width: widthOf(f), color: os.Getenv("NO_COLOR") == ""}
-	if !interprets(f) {
+	if !enableEscapes(f) {
 		s.color, s.plain = false, true
 	}
 	return s

@@ -32,7 +32,7 @@ const (
 func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (server, rest []string, err error) {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		server, rest = args[dash:], args[:dash]
-	} else if server, rest, err = a.separated(args); err != nil {
+	} else if server, rest, err = a.splitServer(args); err != nil {
 		return nil, nil, err
 	}
 	if len(server) == 0 || server[0] == "" { // "" comes from a shell variable that is not set
@@ -51,8 +51,8 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	return server, rest, nil
 }
 
-// separated separates the server from the other arguments. It does not look for "--".
-func (a *cli) separated(args []string) (server, rest []string, err error) {
+// splitServer separates the server from the other arguments. It does not look for "--".
+func (a *cli) splitServer(args []string) (server, rest []string, err error) {
 	switch {
 	case a.commandLine != "":
 		if server, err = words(a.commandLine, runtime.GOOS); err != nil {
@@ -66,8 +66,8 @@ func (a *cli) separated(args []string) (server, rest []string, err error) {
 	return server, args[1:], err
 }
 
-// onServer returns a command's function that calls run with the server. The command has no other
-// arguments.
+// onServer returns a function for cobra.Command.RunE that calls run with the server. The command must
+// not have other arguments.
 func (a *cli) onServer(run func(ctx context.Context, server []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		server, _, err := a.arguments(cmd, args)
@@ -79,8 +79,8 @@ func (a *cli) onServer(run func(ctx context.Context, server []string) error) fun
 }
 
 // words splits a command line at spaces as a shell does, with quotes and backslashes. A backslash
-// before a letter stays, so that paths of Windows need no quotes. On Windows, as for programs there,
-// backslashes only have an effect before a double quote.
+// before a letter stays, so that Windows paths do not need quotes. On Windows, backslashes have an effect
+// only before a double quote, as in the arguments of Windows programs.
 func words(line, system string) ([]string, error) {
 	escapes := func(rest string) bool {
 		return system != "windows" || strings.HasPrefix(strings.TrimLeft(rest, `\`), `"`)
@@ -212,8 +212,8 @@ func join[T fmt.Stringer](items []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// lookPath is exec.LookPath, except that a directory with a path is not a program. Windows would run
-// weather.exe for ./weather.
+// lookPath is like exec.LookPath, but does not find a program for the path of a directory. For the
+// directory ./weather, Windows would run weather.exe.
 func lookPath(word string) (string, error) {
 	if info, err := os.Stat(word); err == nil && info.IsDir() && filepath.Base(word) != word {
 		return "", exec.ErrNotFound
@@ -263,7 +263,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	if err != nil {
 		return nil, nil, err
 	}
-	cleanup = func() { _ = removeAll(dir) } // it is in the directory for temporary files
+	cleanup = func() { _ = removeAll(dir) } // the directory is temporary
 	binary, err := a.build(ctx, path, dir)
 	if err == nil && a.built != nil {
 		a.built[path] = binary
@@ -299,7 +299,7 @@ func (a *cli) process(path string, args ...string) *exec.Cmd {
 	if a.looks {
 		environment = append(environment, storeInMemory)
 	}
-	startsBatch(cmd)
+	useCmdExe(cmd)
 	if len(environment) > 0 {
 		cmd.Env = append(os.Environ(), environment...)
 	}

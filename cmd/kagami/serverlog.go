@@ -38,7 +38,7 @@ const (
 func (a *cli) newServerLog() *serverLog {
 	l := &serverLog{to: a.errs, verbose: a.verbose, keep: keptLines}
 	l.screen, l.shown = a.errs.(*screen)
-	if f, ok := a.errs.(*os.File); ok { // TERM is dumb, or f is a file
+	if f, ok := a.errs.(*os.File); ok { // without colors: TERM is dumb, or f is a file
 		l.shown = isTerminal(f)
 	}
 	if a.quiet {

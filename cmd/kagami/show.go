@@ -18,7 +18,7 @@ import (
 
 // listCommand returns the command tools, resources or prompts.
 func (a *cli) listCommand(name, short string, parts surface.Part) *cobra.Command {
-	return a.showing(name, short, func(ctx context.Context, server []string) error { return a.showServer(ctx, server, parts) })
+	return a.showCommand(name, short, func(ctx context.Context, server []string) error { return a.showServer(ctx, server, parts) })
 }
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {
@@ -115,8 +115,8 @@ func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values 
 	return nil
 }
 
-// orUnlisted adds similar names to err if the server does not list the component. parts is the list that
-// would have it.
+// orUnlisted adds similar names to err if the server does not list the component. parts names the list
+// of components of this kind.
 func orUnlisted(ctx context.Context, c *client.Client, parts surface.Part, kind, name string, err error) error {
 	if err == nil {
 		return nil

@@ -19,8 +19,8 @@ const (
 // messages, because banners and logs on stdout often stop other clients from using a server. The
 // client itself must ignore them.
 //
-// If again is false, Connect cannot start the program a second time: a server that was built here
-// does not end at the probe, and would report its fault twice. An exec.Cmd starts only once, so it is
+// If again is false, Connect cannot start the program a second time. A server that was built here does
+// not end when it is probed, and would report its fault twice. An exec.Cmd starts only once, so it is
 // reset for a second start.
 func heard(program *exec.Cmd, again bool, tell func(format string, args ...any)) client.Target {
 	unstarted, started := *program, false

@@ -37,9 +37,9 @@ func strictly(doc []byte, strict bool) error {
 	return fmt.Errorf("%s", text)
 }
 
-// showing returns a command that shows what a server offers. With --strict, it then asks the server's program
-// for its report and returns an error if that has warnings.
-func (a *cli) showing(name, short string, show func(ctx context.Context, server []string) error) *cobra.Command {
+// showCommand returns a command that shows what a server offers. With --strict, the command then runs the
+// server's program to get its report, and fails if the report has warnings.
+func (a *cli) showCommand(name, short string, show func(ctx context.Context, server []string) error) *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{Use: name + " SERVER", Short: short, RunE: a.onServer(func(ctx context.Context, server []string) error {
 		if strict && remote(server) {

@@ -32,5 +32,5 @@ func isUnread(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // isRefused reports whether nothing listens at an address.
 func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// interprets reports whether a terminal interprets escape sequences.
-func interprets(*os.File) bool { return true }
+// enableEscapes reports whether a terminal interprets escape sequences.
+func enableEscapes(*os.File) bool { return true }

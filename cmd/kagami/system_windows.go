@@ -36,9 +36,9 @@ func isRefused(err error) bool {
 	return errors.Is(err, windows.WSAECONNREFUSED) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// interprets makes a console interpret escape sequences, and reports whether it can. Consoles before
-// Windows 10 cannot, and later ones print them as text unless a program asks.
-func interprets(f *os.File) bool {
+// enableEscapes makes a console interpret escape sequences, and reports whether it can. Consoles before
+// Windows 10 cannot. Later consoles print them as text unless the program sets this mode.
+func enableEscapes(f *os.File) bool {
 	console := windows.Handle(f.Fd())
 	var mode uint32
 	err := windows.GetConsoleMode(console, &mode)

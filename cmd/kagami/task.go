@@ -212,7 +212,7 @@ func shellWord(word, system string) string {
 		return word
 	}
 	switch {
-	case system == "windows" && !strings.ContainsAny(word, "\"$`%"): // it means the same in cmd and in PowerShell
+	case system == "windows" && !strings.ContainsAny(word, "\"$`%"): // the quotes mean the same in cmd and in PowerShell
 		return `"` + atEnd.ReplaceAllString(word, "$1$1") + `"`
 	case system == "windows": // only for PowerShell
 		return "'" + strings.ReplaceAll(word, "'", "''") + "'"

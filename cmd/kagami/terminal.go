@@ -19,7 +19,7 @@ var (
 	errCancel  = errors.New("cancelled")
 )
 
-// ctrlD is what a console of Windows sends for Ctrl-D. There, Ctrl-Z ends the input.
+// ctrlD is the character that a Windows console sends for Ctrl-D. In such a console, Ctrl-Z ends the input.
 const ctrlD = "\x04"
 
 // terminal asks the user, one question at a time.

@@ -70,8 +70,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestPortMissing: Auth and Store do not let a server start without the value. fx takes a value for missing
-// if its constructor lacks a dependency, and the server would be open.
+// TestPortMissing: Auth and Store do not let a server start without the value. If the constructor lacks a
+// dependency, fx treats the value as missing, and the server would be open.
 func TestPortMissing(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -17,10 +17,11 @@
 // # What comes from the graph
 //
 // If the graph has a *zap.Logger, a framework.Store or a transport.Authenticator, the server uses
-// it. fx knows a value by exactly one type, which must be one of these. fx.Supply(guard) and a
-// constructor that returns *Guard provide another type, and the server does not see the value. [Auth]
-// and [Store] take a constructor of any type that implements the interface. They also report a
-// constructor that lacks a dependency. Without them, fx takes such a value for missing, and the server
+// it. fx registers a value under exactly one type, which must be one of these. fx.Supply(guard) and a
+// constructor that returns *Guard provide another type, and the server does not see the value.
+//
+// [Auth] and [Store] take a constructor of any type that implements the interface. If the constructor
+// lacks a dependency, they report it. Without them, fx treats the value as missing, and the server
 // starts without it.
 //
 // Everything else is set by [Options]. The graph also contains *framework.App, which

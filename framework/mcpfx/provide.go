@@ -38,25 +38,25 @@ func Provide(constructors ...any) fx.Option {
 	return provide("mcpfx.Provide at "+callsite.Caller(1), all)
 }
 
-// Auth makes the authenticator of the server by a constructor that returns one, as an interface or as
-// a type of its own. The value is also available by its own type. Without Auth, the server sees an
-// authenticator only if the graph has it as a transport.Authenticator. If the constructor lacks a
-// dependency, or returns nil, fx.New reports an error.
+// Auth adds the constructor of the server's authenticator. It may return a transport.Authenticator or a
+// type that implements it. The value is also in the graph under its own type. Without Auth, the server
+// uses an authenticator only if the graph has it as a transport.Authenticator. If the constructor lacks
+// a dependency, or returns nil, fx.New reports an error.
 func Auth(constructor any) fx.Option {
 	return port[transport.Authenticator]("mcpfx.Auth", callsite.Caller(1), constructor)
 }
 
-// Store makes the store of the server by a constructor that returns one, as an interface or as a type
-// of its own. The value is also available by its own type. Without Store, the server sees a store only
-// if the graph has it as a framework.Store. If the constructor lacks a dependency, or returns nil, fx.New
-// reports an error.
+// Store adds the constructor of the server's store. It may return a framework.Store or a type that
+// implements it. The value is also in the graph under its own type. Without Store, the server uses a
+// store only if the graph has it as a framework.Store. If the constructor lacks a dependency, or returns
+// nil, fx.New reports an error.
 func Store(constructor any) fx.Option {
 	return port[framework.Store]("mcpfx.Store", callsite.Caller(1), constructor)
 }
 
-// port provides the result of a constructor by its own type, and as a T. It requires the value: the
-// parameters of the app are optional, and fx then takes a value for missing if its constructor lacks a
-// dependency.
+// port provides the result of a constructor under its own type and as a T. It also requires the value.
+// The parameters of the app are optional: if the constructor of such a parameter lacks a dependency, fx
+// treats the value as missing.
 func port[T any](name, caller string, constructor any) fx.Option {
 	found, err := resultsOf[T](constructor)
 	if err != nil {

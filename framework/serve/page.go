@@ -19,7 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// paged is a transport that serves the page besides, until the transport ends.
+// paged is a transport that also serves the page, until the transport ends.
 //
 // With --http the page is a client of the endpoint like every other client: it sees the header
 // fields, and the server's login applies to it. On stdio another client has the streams, so the

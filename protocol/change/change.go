@@ -21,8 +21,9 @@ type Bus interface {
 	// Publish sends a message to all current subscribers, without waiting for them. Each subscriber
 	// gets the messages of one publisher in order and at most once. If one Publish returns before
 	// another begins, its message arrives first, also if the publishers differ. An error means that
-	// the message did not reach all subscribers, and perhaps none. Publish ends soon after its context.
-	// The server gives it 20 seconds at most.
+	// the message did not reach all subscribers, and perhaps none.
+	//
+	// Publish ends soon after its context. The server gives it 20 seconds at most.
 	Publish(ctx context.Context, message []byte) error
 
 	// Subscribe calls fn for each message, one at a time, until ctx ends. It returns ctx's cause,
@@ -32,7 +33,8 @@ type Bus interface {
 	// fn(nil) means that messages may have been missed, so the subscriber must read the store. It
 	// is the first call, made once messages can arrive. It is repeated whenever messages may have
 	// been lost, because the bus was unreachable or fn too slow. Empty messages are not delivered.
-	// While the bus is unreachable, Subscribe keeps trying. If it returns all the same before ctx ends,
-	// the server logs that, and subscribes again after a second.
+	//
+	// While the bus is unreachable, Subscribe keeps trying. If it returns before ctx ends, the server
+	// logs the error, and subscribes again after a second.
 	Subscribe(ctx context.Context, fn func(message []byte)) error
 }

@@ -24,6 +24,7 @@ var ErrFull = errors.New("claim: full")
 // Store keeps values until they expire. Its methods are atomic with respect to each other, across
 // all processes that share the store. It is safe for concurrent use. It does not retain slices of
 // its callers, and does not return them to others. A life of 0 or less is an error.
+//
 // A method sees each change that was complete before its call. Reads from a replica that may be behind
 // are not enough.
 //
@@ -31,9 +32,10 @@ var ErrFull = errors.New("claim: full")
 // operation that returned an error may have taken effect all the same.
 type Store interface {
 	// Claim stores value under key and returns mine = true. If the key already has a value, Claim
-	// returns that value as held, and does not extend its life. If the value has gone before a store
-	// could read it, the store must claim again: the engine would take an empty held for the claim of
-	// another call. The error may be ErrFull.
+	// returns that value as held, and does not extend its life. The error may be ErrFull.
+	//
+	// The value may be removed before a store has read it. The store must then claim again, because
+	// the engine would take an empty held for the claim of another call.
 	Claim(ctx context.Context, key string, value []byte, life time.Duration) (held []byte, mine bool, err error)
 
 	// Swap replaces the value if it equals old, and restarts its life. If the value differs or the

@@ -247,7 +247,7 @@ func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol
 	case a.Action == "accept" && p.URL == "":
 		content, err := c.filledIn(p.Schema, a.Content)
 		return &protocol.ElicitResult{Action: a.Action, Content: content}, err
-	case a.Action == "accept", a.Action == "decline", a.Action == "cancel": // the answer to a page is on the page
+	case a.Action == "accept", a.Action == "decline", a.Action == "cancel": // a URL elicitation is answered on its page
 		return &protocol.ElicitResult{Action: a.Action}, nil
 	}
 	return nil, fmt.Errorf("unknown action %q", a.Action)

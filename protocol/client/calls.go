@@ -71,7 +71,7 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 		return nil
 	}
 	err := c.notify(ctx, d, &protocol.RootsChangedParams{})
-	if err != nil { // if the remedy is a new session, that session has not asked for roots yet
+	if err != nil { // no second attempt: a new session has not asked for roots yet
 		err = c.remedy(ctx, d, protocol.NotificationRootsChanged, err)
 	}
 	return err

@@ -123,7 +123,7 @@ type how struct {
 	tasks bool                // an answer may be a task
 	ttl   time.Duration       // requested lifetime of the task; if 0, the server decides
 	state func(protocol.Task) // called with each state of an awaited task; may be nil
-	lasts *func()             // if not nil, progress goes on beyond the answer, and do stores here what ends it
+	lasts *func()             // if not nil, progress goes on after the answer, and attempt stores the function that ends it
 }
 
 // do sends one request and returns its raw result. If an HTTP server refused the request for a
@@ -154,9 +154,9 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 }
 
 // attempt sends the request once, under a new id. The progress function is registered before the
-// frame is sent, and removed before attempt returns, unless the call has been answered and may have
-// become a task: the owner of h.lasts then removes it. If ctx ends first, the waiter has been removed
-// when giveUp runs, so a late answer is dropped.
+// frame is sent, and removed before attempt returns. If the call was answered and may have become a
+// task, the owner of h.lasts removes it instead. If ctx ends first, the waiter has been removed when
+// giveUp runs, so a late answer is dropped.
 func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (_ json.RawMessage, err error) {
 	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(protocol.MethodOf(p)))
 	if h.progress != nil {
@@ -235,8 +235,8 @@ func decode(d *dialect.Dialect, method string, raw []byte) (protocol.Result, err
 	return result, nil
 }
 
-// resultAs returns result as an R, or an error if there is one or if the server has answered with
-// another kind of result.
+// resultAs returns result as an R. If err is not nil, it returns err. If the server has answered with
+// another kind of result, it returns an error.
 func resultAs[R protocol.Result](method string, result protocol.Result, err error) (R, error) {
 	r, ok := result.(R)
 	if err == nil && !ok {
@@ -294,5 +294,5 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 			c.http.abandon(id) // the response is not read any more
 		}
 	})
-	waitFor(c.link.life, told, courtesy) // after Close, life has ended
+	waitFor(c.link.life, told, courtesy) // does not wait after Close, which ends life
 }

@@ -19,7 +19,7 @@ type outgoing struct {
 	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id means a frame that cannot be decoded
 }
 
-// understand parses a frame, which the result refers to.
+// understand parses a frame. The result refers to the bytes of the frame.
 func understand(frame []byte) *outgoing {
 	o := &outgoing{frame: frame}
 	if jsontext.Check(frame, jsontext.Limits{}) != nil {
@@ -43,7 +43,7 @@ func understand(frame []byte) *outgoing {
 	return o
 }
 
-// expect decodes a message, and adds the id of its answer to waiting if the message is answered. If
+// expect decodes a message. If the server must answer the message, expect adds its id to waiting. If
 // the message cannot be decoded, the result is zero.
 func (o *outgoing) expect(text []byte) jsonrpc.Message {
 	msg, fault := jsonrpc.Decode(text)

@@ -32,7 +32,7 @@ func (f *Field) Check(value json.RawMessage) error {
 	return f.checkNumber(value)
 }
 
-// fieldTypes has the JSON type of each type of a field, with its name for an error text.
+// fieldTypes maps each type of a field to its JSON type and to its name in an error text.
 var fieldTypes = map[string]struct {
 	kind jsontext.Kind
 	name string

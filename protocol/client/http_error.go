@@ -85,7 +85,7 @@ func saysNothing(err error) bool {
 }
 
 // callError is an error of Read or Write that concerns only one call. The connection remains
-// usable. Its text is not used if error is nil.
+// usable. If error is nil, Error must not be called.
 type callError struct {
 	error            // nil only if frame is set
 	id    jsonrpc.ID // id of the call

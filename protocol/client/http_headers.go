@@ -61,7 +61,8 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 		req.Header.Set("Content-Type", typeJSON)
 		req.Header.Set("Accept", typeJSON+", "+typeStream)
 		// A frame that names its version does not belong to a session (2026-07-28
-		// basic/transports/streamable-http), and initialize not yet (2025-11-25 basic/transports).
+		// basic/transports/streamable-http). initialize does not belong to one yet (2025-11-25
+		// basic/transports).
 		if o.version != "" || o.method == protocol.MethodInitialize {
 			version, session = o.version, ""
 		}
@@ -119,7 +120,7 @@ func (c *httpConn) learn(result []byte) {
 		case err != nil || len(mirrors) == 0:
 			c.tools.remove(name)
 		case c.tools.find(name) != nil || c.tools.len() < maxMirrored:
-			c.tools.put(name, mirrors) // in one step, because calls of the tool may be on their way
+			c.tools.put(name, mirrors) // in one step, because concurrent calls of the tool read the entry
 		}
 	}
 }

@@ -192,8 +192,8 @@ func TestHTTPMirrorsArguments(t *testing.T) {
 	}
 }
 
-// A call may be sent while its tool is listed again.
-func TestHTTPKnowsArgumentsDuringAListing(t *testing.T) {
+// TestHTTPArgumentsDuringAListing checks a call that is sent while its tool is listed again.
+func TestHTTPArgumentsDuringAListing(t *testing.T) {
 	t.Parallel()
 	learn, knows := client.HeaderArguments()
 	list := []byte(tools(`{"name":"m","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"Text"}}}}`))

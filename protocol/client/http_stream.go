@@ -55,9 +55,9 @@ type cursor struct {
 	answered func() // called when the server has answered an attempt; may be nil
 }
 
-// wait waits before the next attempt. It returns an error if ctx ends first. The time is at least
-// what the server set, in the stream or with its last refusal (RFC 9110 section 10.2.3). It grows
-// after failures, and has jitter, so that not all clients come back at the same time.
+// wait waits before the next attempt. If ctx ends first, it returns an error. The delay is at least
+// the one that the server has set, in the stream or with its last refusal (RFC 9110 section 10.2.3).
+// It grows after failures, and has jitter, so that clients do not all come back at the same time.
 func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 	d := s.retry
 	for range failures {

@@ -246,7 +246,7 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.pending[id.Key()]
-	if w == nil { // rare, and unquoted makes the key again
+	if w == nil { // rare: unquoted allocates another key
 		w = l.pending[unquoted(id)]
 	}
 	if id.IsZero() {
@@ -305,8 +305,8 @@ func (l *link) forgetLocked(w *waiter) {
 }
 
 // await registers a waiter for the answer with this id. A waiter with a zero id is not in pending.
-// The frame of an Exchange may not have a readable id, so an error without an id may be its answer,
-// too: such a waiter is anonymous.
+// The waiter of an Exchange is anonymous: an error without an id may also be its answer, because the
+// server may be unable to read the id of the frame.
 //
 // The caller must send the frame afterwards, or call forget. An error means that the connection has
 // ended, that ctx has ended, or that the id is in flight.

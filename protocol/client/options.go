@@ -88,7 +88,7 @@ func (c *config) declared() protocol.ClientCapabilities {
 // makesTasks reports whether questions of the server may become tasks.
 func (c *config) makesTasks() bool { return !c.noTasks && (c.elicit != nil || c.sample != nil) }
 
-// Negotiation treats revisions with and without a handshake separately.
+// withHandshake and withoutHandshake select revisions. Negotiation treats the two kinds separately.
 const (
 	withHandshake    = true
 	withoutHandshake = false

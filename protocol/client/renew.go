@@ -33,9 +33,9 @@ type renewal struct {
 	err  error
 }
 
-// remedy finds out why a request over HTTP was refused, and removes the reason if it can. It returns
-// nil if the request can be sent once more. Otherwise it returns refused, with the error of a failed
-// remedy.
+// remedy finds out why a request over HTTP was refused, and removes the reason if it can. If the
+// request can be sent once more, it returns nil. Otherwise it returns refused. If the remedy has failed,
+// the error also wraps that failure.
 func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, refused error) error {
 	if c.http == nil {
 		return refused
@@ -76,7 +76,7 @@ func (c *Client) renewed(ctx context.Context) error {
 	c.renewals.mu.Lock()
 	r := c.renewals.current
 	c.renewals.mu.Unlock()
-	return r.wait(ctx) // if the renewal has failed, the call finds out by itself
+	return r.wait(ctx) // after a failed renewal, the call itself starts another one
 }
 
 // wait waits for the end of a renewal, which may be nil, and returns an error only if ctx ends first.

@@ -17,8 +17,9 @@ import (
 // startStream until it ends, or until closeStream removes it. The reader fills acknowledged and
 // closes ended; startStream and then the goroutine of keepStream receive from them.
 //
-// startStream adds it before it sends the request, so that the reader finds it at the first
-// notification. Who removes it may close ended or cancel the request: the table returns it once.
+// startStream adds the stream before it sends the request, so that the reader finds the stream at the
+// first notification. The goroutine that removes the stream may close ended or cancel the request,
+// because remove returns a stream only once.
 type stream struct {
 	waiter       *waiter                          // registered for the answer to its request
 	acknowledged chan protocol.SubscriptionFilter // one, buffered

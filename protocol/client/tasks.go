@@ -55,8 +55,8 @@ type Task struct {
 	immediate string
 	told      func(protocol.Task)
 
-	// endProgress ends the progress of a task. Its token is valid until the task is over (2025-11-25
-	// basic/utilities/tasks "Task Progress Notifications").
+	// endProgress ends the progress of the task. The progress token is valid until the task is over
+	// (2025-11-25 basic/utilities/tasks "Task Progress Notifications").
 	endProgress func()
 
 	mu    sync.Mutex // guards the fields below

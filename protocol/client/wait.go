@@ -83,7 +83,7 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 // Close does.
 type wait struct {
 	t      *Task
-	news   <-chan protocol.Task // of its follower
+	news   <-chan protocol.Task // channel of the follower of this Wait
 	last   protocol.Task        // the last state that the Wait has seen
 	denied int                  // how often the result of a task that is over did not arrive
 
@@ -94,7 +94,7 @@ type wait struct {
 
 // look requests the state, which has no side effects.
 func (w *wait) look(ctx context.Context) (now protocol.DetailedTask, err error) {
-	err = w.t.c.insist(ctx, func() error {
+	err = w.t.c.retry(ctx, func() error {
 		now, err = w.t.look(ctx)
 		return err
 	})
@@ -104,10 +104,10 @@ func (w *wait) look(ctx context.Context) (now protocol.DetailedTask, err error) 
 	return now, err
 }
 
-// insist calls request, and calls it again if the server or its store cannot be reached for a moment.
+// retry calls request, and calls it again if the server or its store cannot be reached for a moment.
 // An internal error of the server is not a refusal. The request must have the same effect if it is
 // repeated.
-func (c *Client) insist(ctx context.Context, request func() error) error {
+func (c *Client) retry(ctx context.Context, request func() error) error {
 	for missed := 0; ; missed++ {
 		err := request()
 		if err == nil || missed == maxMissed || !c.passes(ctx, err) && !hasCode(err, protocol.CodeInternal) {
@@ -348,7 +348,7 @@ func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 // tasks/update).
 func (w *wait) update(ctx context.Context, a roundAnswer) error {
 	p := &protocol.UpdateTaskParams{ID: w.t.id, Responses: map[string]json.RawMessage{a.key: a.result}}
-	return w.t.c.insist(ctx, func() error {
+	return w.t.c.retry(ctx, func() error {
 		_, err := ask[*protocol.EmptyResult](ctx, w.t.c, p, how{})
 		return err
 	})

@@ -2,7 +2,7 @@ package client
 
 import "sync"
 
-// workers are goroutines that their owner waits for at its end.
+// workers is a group of goroutines. The owner of the group waits for all of them before it ends.
 type workers struct {
 	mu     sync.Mutex     // guards the fields below
 	joined bool           // no goroutine starts any more

@@ -45,11 +45,11 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 }
 
 // framed runs the frame-level chain around a request. It returns an error if frame middleware has neither
-// called next nor sent anything. If frame middleware has answered by itself, framed closes the request, so
-// that an error or a panic adds no second answer.
+// called next nor sent anything. If frame middleware has sent the answer itself, framed closes the
+// request, so that an error or a panic does not cause a second answer.
 func (x *exchange) framed(ctx context.Context, out transport.Outbound) error {
 	watched := &watchedOutbound{next: out}
-	defer func() { // before rescue
+	defer func() { // runs before rescue, which would answer an open request
 		if x.out == nil && watched.answered.Load() {
 			x.close()
 		}
@@ -64,11 +64,11 @@ func (x *exchange) framed(ctx context.Context, out transport.Outbound) error {
 	return errUnanswered
 }
 
-// errUnanswered is the error of frame middleware that returns nil instead of answering a request.
+// errUnanswered is the error for frame middleware that has returned nil without answering a request.
 var errUnanswered = errors.New("engine: a frame middleware has neither called next nor sent an answer with Final set")
 
-// watchedOutbound notes whether a frame was sent, and whether one was an answer. Frame middleware may
-// call it from several goroutines.
+// watchedOutbound records whether a frame was sent, and whether the answer was sent. Frame middleware
+// may call it from several goroutines.
 type watchedOutbound struct {
 	next           transport.Outbound
 	sent, answered atomic.Bool

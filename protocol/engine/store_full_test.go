@@ -66,7 +66,7 @@ func TestRefusedRunKeepsEffects(t *testing.T) {
 	})
 }
 
-// crowded is a store of claims without room for another one.
+// crowded is a store of claims that is full.
 type crowded struct {
 	claim.Store
 	full *atomic.Bool

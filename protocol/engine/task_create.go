@@ -85,8 +85,9 @@ func needsTasks(why string) error {
 	}
 }
 
-// owner returns the owner of the tasks that this exchange may see: its principal, if that has a subject,
-// otherwise its session. Without either, it returns "", and a client needs only the id of a task to use it.
+// owner returns the owner of the tasks that this exchange may see. This is the principal, or the session if
+// there is no principal with a Subject. Without either, owner returns "", and a client needs only the id of
+// a task to use it.
 func (x *exchange) owner(ctx context.Context) string {
 	if p := transport.PrincipalFrom(ctx); p != nil && p.Subject != "" {
 		return "principal:" + strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + p.Subject

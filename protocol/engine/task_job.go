@@ -227,8 +227,8 @@ func (j *job) own() error {
 	return nil
 }
 
-// mostConflicts is how often change tries to change a task. If a store conflicts more often, its reads
-// do not see what it has stored.
+// mostConflicts is the maximum number of attempts of change. If a store reports more conflicts, its
+// reads do not return the state that it has stored.
 const mostConflicts = 64
 
 // change applies the event that decide returns for the record's current state. If the record was
@@ -262,7 +262,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 		case !errors.Is(err, task.ErrConflict) || conflicts == mostConflicts:
 			return r, storeerror.New("changing a task", err)
 		}
-		if conflicts > mostConflicts/4 { // is the store behind?
+		if conflicts > mostConflicts/4 { // the reads of the store may be behind
 			if err := wait.Pause(ctx, checkPause); err != nil {
 				return r, err
 			}

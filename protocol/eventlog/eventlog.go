@@ -28,9 +28,10 @@ type Event struct {
 
 // Store keeps streams. It is safe for concurrent use. It does not retain slices of its callers, and
 // does not return them to others. To stay within its bounds, a store may drop the oldest events of
-// a stream, or whole streams, but never silently. After then returns ErrExpired. A stream that has lost
-// events keeps its number: the next event gets the next number until Drop, or for a day at least. If it
-// began at 1 again, a client could mistake new events for events that it has seen.
+// a stream, or whole streams, but never silently. After then returns ErrExpired.
+//
+// A stream that has lost events continues its numbers until Drop, or for a day at least. If it began at
+// 1 again, a client could mistake new events for events that it has seen.
 //
 // Its methods are atomic with respect to each other, across all processes that share the store. A
 // method sees each change that was complete before its call. Reads from a replica that may be behind

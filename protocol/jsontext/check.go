@@ -76,8 +76,8 @@ func (c *checker) number() error {
 	return nil
 }
 
-// container reads the object or array that opens at pos. shut is its closing bracket, and reason describes what may follow
-// an element.
+// container reads the object or array that opens at pos. shut is its closing bracket, and reason
+// describes what may follow an element.
 func (c *checker) container(object bool, shut byte, reason string) error {
 	if c.depth == c.lim.Depth {
 		return c.limit(c.pos, reasonDepth)
@@ -110,8 +110,8 @@ func (c *checker) container(object bool, shut byte, reason string) error {
 	return nil
 }
 
-// member reads the member at pos. before is the index of the span of the member before it in the outline, or none; member
-// returns its own.
+// member reads the member at pos, and returns the index of its span in the outline, or none. before is
+// the index of the previous member of the object, or none.
 func (c *checker) member(before int) (span int, err error) {
 	name := c.pos
 	if name == len(c.text) || c.text[name] != '"' {

@@ -174,7 +174,7 @@ func TestCheckLimits(t *testing.T) {
 	}
 }
 
-// A closing sign must match its own opening one at every depth.
+// TestCheckMatchesDeepClosers: a closing bracket must match its opening bracket, at every depth.
 func TestCheckMatchesDeepClosers(t *testing.T) {
 	t.Parallel()
 	for depth := 1; depth <= 200; depth++ {

@@ -24,7 +24,7 @@ func DefaultLimits() Limits {
 	return Limits{Depth: 64, Elements: 100_000, Number: 400}
 }
 
-// bounded returns l with a depth of at most maxDepth, and with numbers in place of no limit.
+// bounded returns l with a depth of at most maxDepth, and with math.MaxInt for other limits of 0 or less.
 func (l Limits) bounded() Limits {
 	if l.Depth <= 0 || l.Depth > maxDepth {
 		l.Depth = maxDepth

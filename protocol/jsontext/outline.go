@@ -50,8 +50,9 @@ func (o *Outline) Check(text []byte, lim Limits) error {
 	return err
 }
 
-// begin is called when the name of a member was read, before its value. It returns the index of the member's span, or
-// none if there is no room. before is the index of the member before it in the same object, or none.
+// begin is called when the name of a member was read, before its value. It returns the index of the
+// member's span. If the outline is full, it returns none. before is the index of the previous member of
+// the same object, or none.
 func (o *Outline) begin(before, depth, name, nameEnd, value int, escaped bool) int {
 	n := o.n
 	if n >= spans {

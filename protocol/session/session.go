@@ -6,8 +6,8 @@
 //	r.Data = changed(r.Data)
 //	err = store.Update(ctx, r) // ErrConflict: read again, change again
 //
-// A store also keeps other records, and attaches no meaning to what is in them. Carriers keep a short
-// record for each process, which they touch every few seconds, and for each connection of HTTP+SSE.
+// A store also keeps other records, and does not interpret their contents. Carriers keep a short record
+// for each process, which they touch every few seconds, and for each connection of HTTP+SSE.
 // Package middleware/authserver keeps clients, grants and keys. Their IDs are text such as "node.7", their
 // Principal is often empty, and many of them never expire.
 //
@@ -35,8 +35,8 @@ var ErrFull = errors.New("session: full")
 
 // Record is one session, or another record as the package documentation describes.
 type Record struct {
-	ID        string    // for a session, a digest of the ID that its client knows
-	Principal string    // the session's owner, empty for an anonymous caller; set by Create and never changed
+	ID        string    // for a session, a digest of the ID that its client sends
+	Principal string    // the session's owner, empty for a caller that is not identified; set by Create and never changed
 	Version   uint64    // set by the store: 1 after Create, and one more after each Update
 	Expires   time.Time // zero means never
 	Data      []byte    // opaque to the store
@@ -53,13 +53,15 @@ type Exclusive interface {
 
 // Store keeps records until they expire or are deleted. Its methods are atomic with respect to each
 // other, across all processes that share the store. It is safe for concurrent use. It does not
-// retain slices of its callers, and does not return them to others. A method sees each change that was
-// complete before its call. Reads from a replica that may be behind are not enough.
+// retain slices of its callers, and does not return them to others.
+//
+// A method sees each change that was complete before its call. Reads from a replica that may be behind
+// are not enough.
 //
 // An operation ends soon after its context. The server gives each operation 20 seconds at most. An
 // operation that returned an error may have taken effect all the same.
 //
-// The session ID that a client knows is a secret. The ID of its record is a digest of it, so the store
+// The session ID that a client sends is a secret. Record.ID is a digest of the session ID, so the store
 // never sees the secret.
 type Store interface {
 	// Create stores the record as version 1; r.Version is ignored. If there is a record with this

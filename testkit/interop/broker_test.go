@@ -102,7 +102,7 @@ func TestBrokerAtOIDCProvider(t *testing.T) {
 	c, f := b.login(t)
 	b.who(t, c, "ann")
 	for range 3 {
-		time.Sleep(4500 * time.Millisecond) // the provider's word is too old
+		time.Sleep(4500 * time.Millisecond) // the provider's confirmation of the login is too old
 		token, err := f.Token(t.Context(), b.url)
 		if err != nil {
 			t.Fatal(err)

@@ -120,7 +120,7 @@ func claimsExclusion(t *testing.T, c claims) {
 	c.wantNothing("k")
 }
 
-// claimsLeaving: a claim succeeds, or finds the holder, who leaves at the same time.
+// claimsLeaving: a claim succeeds, or returns the value of the holder, which is deleted at the same time.
 func claimsLeaving(_ *testing.T, c claims) {
 	for i := range 100 {
 		key := fmt.Sprint("k", i)

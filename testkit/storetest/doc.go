@@ -5,8 +5,8 @@
 //		storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
 //	}
 //
-// If several processes share a store, open two values that share their data, and let a function such
-// as [SessionNodes] make one of them:
+// If several processes share a store, open two values that share their data, and combine them with a
+// function such as [SessionNodes]:
 //
 //	storetest.Sessions(t, storetest.SessionNodes(open))
 //

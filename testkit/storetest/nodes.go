@@ -13,10 +13,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// A suite tests one value. The functions of this file make that value of two, which share their data
-// as the stores of two processes do, and take turns.
+// A suite tests one value. The functions of this file combine two values into one, and call both in turn.
+// The two values share their data, as the stores of two processes do.
 
-// SessionNodes makes the open function of [Sessions] for a store that several processes share. open
+// SessionNodes returns the open function of [Sessions] for a store that several processes share. open
 // returns two values that share their data, each with connections and locks of its own.
 func SessionNodes(open func(t testing.TB) (a, b session.Store)) func(t testing.TB) session.Store {
 	return func(t testing.TB) session.Store { return sessionNodes{turnsOf(open(t))} }
@@ -42,7 +42,7 @@ func ChangeNodes(open func(t testing.TB) (a, b change.Bus)) func(t testing.TB) c
 	return func(t testing.TB) change.Bus { return changeNodes{turnsOf(open(t))} }
 }
 
-// turns gives operations to two values in turn.
+// turns selects one of two values for each operation, in turn.
 type turns[S any] struct {
 	nodes [2]S
 	calls atomic.Uint64

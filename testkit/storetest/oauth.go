@@ -180,7 +180,7 @@ func oauthLocks(t *testing.T, s oauth.Store) {
 }
 
 // RunOAuthNodes tests the lock of a store that several processes share. open returns two values that
-// share their data, as two processes do. Run [RunOAuth] too, for the rest.
+// share their data, as two processes do. [RunOAuth] tests everything else.
 func RunOAuthNodes(t *testing.T, open func(t *testing.T) (a, b oauth.Store)) {
 	t.Helper()
 	a, b := open(t)

@@ -76,8 +76,8 @@ type conflicting struct{ task.Store }
 
 func (conflicting) Update(context.Context, task.Record) error { return task.ErrConflict }
 
-// vanishing is a store of claims in two steps, as of a database: the value of the holder may be gone
-// when it is read.
+// vanishing is a store of claims that claims and reads in two steps, as a database may do. The value of
+// the holder may be deleted in between.
 type vanishing struct{ claim.Store }
 
 func (s vanishing) Claim(ctx context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
@@ -85,7 +85,7 @@ func (s vanishing) Claim(ctx context.Context, key string, value []byte, life tim
 	if mine || err != nil {
 		return nil, mine, err
 	}
-	time.Sleep(time.Millisecond) // the way to the database
+	time.Sleep(time.Millisecond) // the latency of the database
 	held, err := s.Get(ctx, key)
 	if errors.Is(err, claim.ErrNotFound) {
 		return nil, false, nil
@@ -93,7 +93,7 @@ func (s vanishing) Claim(ctx context.Context, key string, value []byte, life tim
 	return held, false, err
 }
 
-// ownMutex is a node of a store that protects what processes share by a lock of one process: its Claim
+// ownMutex is a node of a store that protects shared data with a lock of its own process only. Claim
 // reads, and then writes.
 type ownMutex struct {
 	claim.Store

@@ -30,7 +30,7 @@ func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 		{"Touch", "Touch sets when the record expires, and neither its version nor anything else.", sessionsTouch},
 		{"Delete", "Delete forgets the record; nothing there is no error, and the id may be created anew.", sessionsDelete},
 		{"AnyName", "Ids are any bytes; one that contains another, or looks like it, is another.", sessionsAnyName},
-		{"NoMeaning", "Records of no principal, and without an expiry, stay, however many there are.", sessionsNoMeaning},
+		{"NoMeaning", "Records without a principal and without an expiry stay, however many there are.", sessionsNoMeaning},
 		{"AnyData", "Data are any bytes, of any length up to 1 MiB.", sessionsAnyData},
 		{"CopiesWhatItTakes", "A store does not keep the caller's slice.", sessionsTaken},
 		{"CopiesWhatItGives", "A store does not hand out its own slice.", sessionsGiven},

@@ -57,7 +57,7 @@ type host struct {
 	released  chan struct{}  // closed to release "hold"
 	holding   chan struct{}  // one element for each "hold" that has begun
 	cancelled chan error     // cause of each "block" that was cancelled
-	later     sync.WaitGroup // what is sent after Serve
+	later     sync.WaitGroup // goroutines that send after Serve has returned
 
 	mu          sync.Mutex // guards the rest
 	faults      []string
@@ -269,8 +269,9 @@ func (x *exchange) send(ctx context.Context, out transport.Outbound, frame trans
 	return err
 }
 
-// late sends the result with a context that has ended. If Count is not 0, it first sends a note with
-// it. An error is sent as the result.
+// late sends the result with a context that has ended. If Count is not 0, it sends a note with that
+// context instead, and then a result with the error of the note. If the first result was not sent, a
+// second one has its error.
 func (x *exchange) late(ctx context.Context, out transport.Outbound) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()

@@ -93,7 +93,7 @@ func HTTP(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// testPanic: a server over HTTP outlives a panic of any host, also of one that does not recover its own.
+// testPanic: a server over HTTP survives a panic of a host that does not recover panics itself.
 func testPanic(t *testing.T, s setup) {
 	t.Helper()
 	t.Run("Panics", func(t *testing.T) {

@@ -36,8 +36,8 @@ func (c *overtaken) Read(ctx context.Context) ([]byte, error) {
 	return c.Conn.Read(ctx)
 }
 
-// wrapped is a host whose exchanges get the Outbound that wrap makes of the carrier's. With it, a carrier
-// that is right becomes one that is broken.
+// wrapped is a host that passes the carrier's Outbound through wrap. It turns a correct carrier into a
+// broken one.
 type wrapped struct {
 	transport.Host
 	wrap func(transport.Outbound) transport.Outbound
@@ -67,7 +67,7 @@ func impatient(out transport.Outbound) transport.Outbound {
 	})
 }
 
-// deaf sends every frame, also when the context has ended.
+// deaf sends every frame, even when the context has ended.
 func deaf(out transport.Outbound) transport.Outbound {
 	return transport.OutboundFunc(func(ctx context.Context, frame transport.Frame) error {
 		return out.Send(context.WithoutCancel(ctx), frame)
@@ -170,7 +170,7 @@ func TestFailuresTellTheRule(t *testing.T) {
 				}
 			}
 			if strings.Contains(string(out), "TestBrokenCarrier/Echo") {
-				t.Errorf("a rule that is kept is told:\n%s", out)
+				t.Errorf("the output names a rule that the carrier follows:\n%s", out)
 			}
 		})
 	}

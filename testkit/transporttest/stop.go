@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Stop tests the end of the context of a carrier's Serve, as a server ends it when it begins to stop:
-// calls may go on for the grace period of the host. open returns a carrier, and a function that
-// connects a client to it. The carrier must have no grace period of its own.
+// Stop tests a carrier after the context of its Serve has ended, as when a server begins to stop. Calls
+// may then go on for the grace period of the host. open returns a carrier, and a function that connects
+// a client to it. The carrier must not have a grace period of its own.
 //
 // [Suite] does not test this. [HTTP] does it for carriers over HTTP.
 func Stop(t *testing.T, open func(t testing.TB) (carrier transport.Transport, dial func(ctx context.Context) (transport.Conn, error))) {
@@ -49,7 +49,7 @@ func Stop(t *testing.T, open func(t testing.TB) (carrier transport.Transport, di
 	}
 }
 
-// shortGrace is so long that a carrier that cancels too early is noticed.
+// shortGrace is long enough to detect a carrier that cancels too early.
 const shortGrace = 2 * time.Second
 
 // stopping is a host with a grace period.

@@ -20,8 +20,8 @@
 //   - the end of one side ends the other side
 //
 // The scripted host uses its own JSON-RPC frames, not MCP. A carrier that needs a session or
-// headers needs an adapter in open. [Stop] tests what a carrier does when its context ends. [HTTP]
-// does both for carriers over HTTP, and tests the requirements of the specification.
+// headers needs an adapter in open. [Stop] tests what a carrier does when its context ends. For carriers
+// over HTTP, [HTTP] runs [Suite], tests the shutdown, and tests the requirements of the specification.
 package transporttest
 
 import (
@@ -240,11 +240,11 @@ func testUnsolicited(t *testing.T, s setup) {
 	}
 }
 
-// testFinalAfterTheEnd: the host sends answers with a context that has ended, for example after a
-// call was cancelled, or when a call ends because it asks its client.
+// testFinalAfterTheEnd: the context of an answer may have ended. Examples are a cancelled call, and a
+// call that ends because it asks its client.
 func testFinalAfterTheEnd(t *testing.T, s setup) {
 	c := dial(t, s)
-	for id := 1; id <= 5; id++ { // a select with several ready cases is right now and then
+	for id := 1; id <= 5; id++ { // a select with several ready cases chooses one at random
 		c.send(id, "late", script{})
 		if r := c.next(); r.Result.Text != "late" {
 			t.Fatalf("got %+v, want the answer %q", r, "late")

@@ -135,10 +135,10 @@ func doubtful(h *fasthttp.RequestHeader) bool {
 	return !h.IsHTTP11() || sent(h, "Content-Length") || h.ContentLength() < chunked // another coding, without a length
 }
 
-// wishes reports whether the client wants the connection to end, and whether it waits for "100 Continue", which
-// HTTP/1.0 does not have (RFC 9110 section 10.1.1). fasthttp knows only the text "close", but the option may be in any
-// case, and one of several (RFC 9110 section 7.6.1).
-func wishes(h *fasthttp.RequestHeader) (end, more bool) {
+// connectionFlags reports whether the client wants the connection to end, and whether it waits for "100 Continue".
+// HTTP/1.0 does not have the latter (RFC 9110 section 10.1.1). fasthttp recognizes only the text "close",
+// but the option may be in any case, and one of several (RFC 9110 section 7.6.1).
+func connectionFlags(h *fasthttp.RequestHeader) (end, more bool) {
 	for name, value := range h.All() { // Peek would normalize each name
 		switch string(name) {
 		case "Connection":

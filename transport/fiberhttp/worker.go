@@ -103,7 +103,7 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 		w.refuse(err)
 		return false
 	}
-	end, more := wishes(&w.rc.Request.Header)
+	end, more := connectionFlags(&w.rc.Request.Header)
 	if end {
 		w.rc.Request.Header.SetConnectionClose()
 	}

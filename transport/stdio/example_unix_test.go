@@ -15,8 +15,8 @@ import (
 )
 
 // UnixTransport serves many connections over a Unix socket, each framed as on
-// stdio (2026-07-28 basic/transports: custom transports). It does not ask who the
-// callers are.
+// stdio (2026-07-28 basic/transports: custom transports). It does not authenticate
+// callers.
 type UnixTransport struct {
 	Listener net.Listener
 	Options  []stdio.Option // of each connection
@@ -27,7 +27,7 @@ func (u UnixTransport) Serve(ctx context.Context, host transport.Host) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	ctx, end := context.WithCancel(ctx)
-	defer end() // before the wait: if accepting fails, the connections end, too
+	defer end() // before the wait: if accepting fails, the connections also end
 	context.AfterFunc(ctx, func() { _ = u.Listener.Close() })
 	for {
 		conn, err := u.Listener.Accept()

@@ -19,8 +19,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Framed serves connections on which the length of each frame precedes it, in four bytes. If the
-// server has an authenticator, the first frame is the client's token.
+// Framed serves connections. Each frame follows its length, which has four bytes. If the server has an
+// authenticator, the first frame is the client's token.
 type Framed struct{ Listener net.Listener }
 
 // Serve accepts connections until ctx ends. Calls may then go on for the grace period.
@@ -268,9 +268,9 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p.over); return nil }
 func (p pipes) Addr() net.Addr { return nil }
 
-// TestFramedKnowsItsCallers: a client without a token is refused, and one with a token is served until
-// it expires.
-func TestFramedKnowsItsCallers(t *testing.T) {
+// TestFramedAuthenticates: a client without a valid token is refused. A client with a token is served
+// until the token expires.
+func TestFramedAuthenticates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		guard := auth.Bearer(auth.Static{"key": {Subject: "ann", Expires: time.Now().Add(time.Hour)}})
 		server, err := framework.New("framed", "1", framework.WithAuth(guard)).Build()

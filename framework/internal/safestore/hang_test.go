@@ -73,8 +73,8 @@ func (slowQueue) Release(ctx context.Context, _ task.Lease) error           { re
 func (slowBus) Publish(ctx context.Context, _ []byte) error                 { return hang(ctx) }
 func (slowBus) Subscribe(ctx context.Context, _ func(message []byte)) error { return hang(ctx) }
 
-// TestHangs: an operation ends after a while, also with a context that has no end. Take and Subscribe
-// wait for work, so that they end with their context only.
+// TestHangs: an operation ends after a while, even if its context has no end. Take and Subscribe wait for
+// work, so they end only with their context.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

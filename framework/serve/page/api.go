@@ -86,7 +86,8 @@ func (p *Page) routes(own bool) http.Handler {
 	})
 }
 
-// asking returns a handler that asks the server, which has callPatience to connect and to answer.
+// asking returns a handler that calls ask with the session of the server. Connecting and ask together
+// may take callPatience.
 func (p *Page) asking(ask func(http.ResponseWriter, *http.Request, *session) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), callPatience)

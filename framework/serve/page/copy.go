@@ -60,7 +60,7 @@ func (p *Page) serverInShell() string {
 	return line
 }
 
-// plain matches what needs no quotes in a POSIX shell.
+// plain matches a word that does not need quotes in a POSIX shell.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // quoted returns a word for a POSIX shell.
@@ -192,7 +192,7 @@ func goMap(arguments json.RawMessage) string {
 	return strings.TrimPrefix(fmt.Sprintf("%#v", values), "map[string]string")
 }
 
-// inName matches the parts of a Go name that a tool's name has.
+// inName matches the parts of a tool's name that a Go name may contain.
 var inName = regexp.MustCompile(`[A-Za-z0-9]+`)
 
 // goName returns an exported Go name for a test of a tool.

@@ -16,7 +16,7 @@ type fitting struct {
 	Why    string `json:"why,omitempty"`    // why the result does not fit, or why the schema cannot be read
 }
 
-// schemaOf returns the schema of a tool that is its member inputSchema or outputSchema, or nil.
+// schemaOf returns the member inputSchema or outputSchema of a tool, or nil.
 func (p *Page) schemaOf(tool, member string) json.RawMessage {
 	p.mu.Lock()
 	all := p.offered
@@ -24,7 +24,7 @@ func (p *Page) schemaOf(tool, member string) json.RawMessage {
 	if all == nil {
 		return nil
 	}
-	for _, one := range slices.Backward(all.Tools) { // the last one of a name counts
+	for _, one := range slices.Backward(all.Tools) { // if several tools have the name, the last one counts
 		if one.Name != tool {
 			continue
 		}

@@ -235,8 +235,8 @@ func (w *wire) at(n int) (*frame, []byte) {
 	return nil, nil
 }
 
-// exchange returns the last request of a method on a connection and its answer, and how many frames the
-// connection has. What is not kept any more, it does not return.
+// exchange returns the last request of a method on a connection, its answer, and the number of frames of
+// the connection. It does not return or count frames that are not kept any more.
 func (w *wire) exchange(session int, method string) (out, in []byte, frames int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,8 +38,8 @@ func TestOrdinaryHeaders(t *testing.T) {
 	}
 }
 
-// TestExchange: the comparison gets the last request of a method on its connection, and the answer to it, even if that
-// has neither a result nor an error.
+// TestExchange: the comparison gets the last request of a method on its connection, and its answer. The
+// answer may have neither a result nor an error.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	w := newWire(func(int) {})

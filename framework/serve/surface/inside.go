@@ -103,7 +103,7 @@ func (s *Surface) Fill(part Part, entries []json.RawMessage) error {
 	return s.parse(part, list)
 }
 
-// lists has the list of each part, and the member with its entries.
+// lists maps each part to its list, and to the member that has the entries.
 var lists = map[Part]struct {
 	kind   protocol.ListKind
 	member string

@@ -8,7 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// document is a surface as JSON. List is the type of its lists: read as they are, or written entry by entry.
+// document is a surface as JSON. List is the type of its lists: json.RawMessage to read a document, and
+// []json.RawMessage to write one.
 type document[List any] struct {
 	Server       json.RawMessage `json:"server"`
 	Revision     string          `json:"revision"`
@@ -42,7 +43,7 @@ func (s *Surface) WriteJSON(w io.Writer) error {
 	return out.Encode(doc)
 }
 
-// listed sets into to the entries of a part. If the part was not read, into stays nil.
+// listed stores the entries of a part in *into. If the part was not read, *into stays nil.
 func listed[T any](into *[]json.RawMessage, s *Surface, part Part, items []T, wire func([]byte, *T) ([]byte, error)) error {
 	if s.Parts&part == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-// readBoot returns the number of times that the machine has started, as Windows counts them.
+// readBoot returns the number of starts of the machine, which Windows counts.
 func readBoot() (string, error) {
 	const path = `SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters`
 	key, err := registry.OpenKey(registry.LOCAL_MACHINE, path, registry.QUERY_VALUE)

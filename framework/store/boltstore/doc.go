@@ -16,8 +16,8 @@
 // Events are an exception: an acknowledged event survives the end of the process, but not the end
 // of the machine. After that, streams of a store that was not closed start again, and clients that
 // resume one receive eventlog.ErrExpired. With [SyncEvents], events are as durable as the rest.
-// Systems other than Linux, macOS and Windows do not tell whether the machine has restarted. There,
-// this is also the case after the end of a process that has not closed the store.
+// Systems other than Linux, macOS and Windows do not report whether the machine has restarted. On these
+// systems, streams also start again after a process has ended without closing the store.
 //
 // After a restart, each working task is in the queue again. Lease.Again is true for tasks that a
 // worker had taken and not released. The file records that they were taken, but not the lease,
@@ -49,8 +49,8 @@
 //
 // The file is locked: a second process gets [ErrInUse], after [LockWait]. The file must be on a
 // local disk, not on a network file system. Only its owner may read it (0600), because it contains
-// users' data. On Windows it has the access list of its directory: keep it where other users cannot
-// read.
+// users' data. On Windows the file inherits the access list of its directory: use a directory that other
+// users cannot read.
 //
 // Open reads all of the file, so that damage is found at once ([ErrDamaged]). If the file is
 // cached, 100 MB take less than a tenth of a second. A damaged file of events is deleted, because

@@ -20,7 +20,7 @@ func init() { //nolint:gochecknoinits // as drivers of database/sql do
 	})
 }
 
-// pathOf returns the path of a URL. On Windows, a URL has a slash before the letter of a drive.
+// pathOf returns the path of a URL. On Windows, a URL has a slash before the drive letter.
 func pathOf(url, system string) string {
 	path := strings.TrimPrefix(strings.TrimPrefix(url, "file:"), "//")
 	if system == "windows" && len(path) > 2 && path[0] == '/' && path[2] == ':' {

@@ -98,8 +98,7 @@ func (f *file) setMark(boot []byte) error {
 	})
 }
 
-// sameBoot reports whether the machine has not restarted between two boot IDs. If they are unknown,
-// it may have.
+// sameBoot reports whether two boot IDs are known and equal, so that the machine has not restarted.
 func sameBoot(was, now []byte) bool {
 	return string(now) != unknownBoot && bytes.Equal(was, now)
 }

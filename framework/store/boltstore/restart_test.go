@@ -236,7 +236,7 @@ func TestEventsOfThisBoot(t *testing.T) {
 	}
 }
 
-// TestBootID: the ID stays while the machine runs, and what is not known is another boot.
+// TestBootID: the ID stays the same while the machine runs, and an unknown ID is never the same boot.
 func TestBootID(t *testing.T) {
 	t.Parallel()
 	id := string(boltstore.BootID())

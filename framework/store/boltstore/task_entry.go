@@ -32,7 +32,7 @@ func stateOf(r *task.Record) state {
 // taskEntry is the row of a task. It has the fields that the store reads without parsing the record, and
 // the record. ID and owner are left out of the record.
 //
-// One that openTaskEntry returns refers to the memory of its row. It is valid until the transaction ends
+// An entry from openTaskEntry refers to the memory of its row. It is valid until the transaction ends
 // or the row is written, whichever comes first.
 type taskEntry struct {
 	id     string

@@ -53,7 +53,7 @@ type spaceNeeded struct {
 	keep           *taskEntry // the task to replace, which must not be dropped; nil for a new row
 }
 
-// spaceFor returns the need of k, which replaces old. For a new task, old is nil.
+// spaceFor returns the space that k needs. k replaces old; for a new task, old is nil.
 func (x *taskRows) spaceFor(old, k *taskEntry) spaceNeeded {
 	n := spaceNeeded{bytes: k.cost(), owner: ownerPrefix(k.owner), keep: old}
 	if k.state != stateOver {

@@ -171,7 +171,7 @@ func numberOf(data []byte) uint64 { return binary.BigEndian.Uint64(data) }
 // endKey returns the key of a row in the bucket of expiries.
 func endKey(end int64, key []byte) []byte { return append(appendEnd(nil, end), key...) }
 
-// putEnd adds a row to a bucket of expiries, if it expires.
+// putEnd adds the key of a row to a bucket of expiries. If end is never, it does nothing.
 func (b bucket) putEnd(end int64, key []byte) {
 	if end != never {
 		b.put(endKey(end, key), nil)
@@ -195,8 +195,8 @@ func (b bucket) firstEnd(now int64) (key []byte) {
 	return key[8:]
 }
 
-// sweep calls dropExpired, which reports whether it has dropped a row, up to most times. It reports
-// whether there may be more rows to drop.
+// sweep calls dropExpired up to most times, until it returns false because no row has expired. sweep
+// reports whether there may be more expired rows.
 func sweep(most int, dropExpired func() bool) (more bool) {
 	for range most {
 		if !dropExpired() {

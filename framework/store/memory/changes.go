@@ -13,8 +13,8 @@ import (
 // of every subscriber, and the goroutine in Subscribe serves its inbox. A slow subscriber therefore
 // delays no Publish.
 //
-// mu guards the set, and is held while a message is put into the inboxes, so that all of them have
-// the messages in the same order. Subscribe leaves the set at its end, also if fn panics.
+// mu guards the set. Publish holds it while it puts a message into the inboxes, so that all inboxes
+// have the messages in the same order. Subscribe leaves the set at its end, even if fn panics.
 type changes struct {
 	mu          sync.Mutex // guards subscribers; taken before the lock of an inbox
 	subscribers map[*inbox.Inbox]struct{}

@@ -48,8 +48,8 @@ package memory
 //
 // Each kind of data (events, claims, sessions, tasks, changes) has one mutex, which guards all of that
 // kind. They are independent: no operation holds two of them. Publish also takes the locks of inboxes,
-// one at a time. The package calls no code of others while it holds a lock. Subscribe calls fn without
-// one.
+// one at a time. While it holds a lock, the package does not call functions of its callers. Subscribe
+// calls fn without a lock.
 //
 // What is stored is copied on the way in, before the lock is taken. A stored frame, value or record is
 // replaced and never changed in place, so a reader takes the slice under the lock and copies it, or

@@ -7,8 +7,8 @@ import "time"
 // small, so that no operation has to drop everything that expired in a quiet hour.
 const sweep = 8
 
-// sweptNow returns the current time, and calls dropExpired, which reports whether it has dropped an
-// item, up to sweep times.
+// sweptNow returns the current time. It also calls dropExpired up to sweep times, until dropExpired
+// returns false because no item has expired.
 func sweptNow(dropExpired func(now time.Time) bool) time.Time {
 	now := time.Now()
 	for range sweep {

@@ -97,9 +97,9 @@ package redisstore
 // Take itself is not registered: takeQueue.close answers it.
 //
 // Locks are taken in the order takeQueue.mu, Store.mu: the first Take registers its reader while it
-// holds takeQueue.mu. The lock of an inbox is taken alone. No lock is held during a command, nor while the function
-// of a subscriber runs. A context is ended under Store.mu; functions that wait for its end run
-// elsewhere.
+// holds takeQueue.mu. The lock of an inbox is taken alone. No lock is held during a command, nor while
+// the function of a subscriber runs. A context is ended under Store.mu; functions that wait for its end
+// run elsewhere.
 //
 // A Take hands over a channel with space for one answer. While the channel is in takeQueue.waiting, the
 // goroutine that removes it under takeQueue.mu sends the answer, or leave removes it, and then there is

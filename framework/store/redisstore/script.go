@@ -21,7 +21,7 @@ type script func() *redis.Script
 //go:embed lua
 var sources embed.FS
 
-// newScript returns the script of the named files in lua, one after the other.
+// newScript returns a script that consists of the named files in lua, in this order.
 func newScript(names ...string) script {
 	return sync.OnceValue(func() *redis.Script {
 		var source []byte

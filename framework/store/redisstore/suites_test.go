@@ -26,8 +26,8 @@ func opener(t *testing.T, client redis.UniversalClient, opts ...redisstore.Optio
 	}
 }
 
-// pairs gives each test two stores of its own prefix, each with connections of its own, as two
-// processes have.
+// pairs returns a function that opens two stores with one new prefix. Each store has its own connections,
+// as in two processes.
 func pairs(t *testing.T, addr string, opts ...redisstore.Option) func(t testing.TB, more ...redisstore.Option) (a, b *redisstore.Store) {
 	t.Helper()
 	clients := []*redis.Client{clientOf(t, addr), clientOf(t, addr)}

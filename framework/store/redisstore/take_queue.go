@@ -67,8 +67,8 @@ func newTakeQueue(s *Store, o options) takeQueue {
 
 // wait waits until the reader answers with one delivery, or ctx ends.
 //
-// It returns an entry even if ctx ends at the same moment; the caller must then release it or run
-// the task.
+// It may return a delivery even if ctx ends at the same moment. The caller must then release the
+// delivery or run the task.
 func (l *takeQueue) wait(ctx context.Context) (delivery, error) {
 	mine := make(chan answer, 1)
 	if err := l.enter(ctx, mine); err != nil {

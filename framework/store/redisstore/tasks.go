@@ -56,7 +56,7 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
 		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.ended, s.most.endedBytes, s.most.liveBytes).Int()
 	switch {
-	case err != nil: // an update reports a full memory as it is: it can be repeated when there is room
+	case err != nil: // Update leaves out ErrFull, because it can be repeated when Redis has memory again
 		return failedOrFull(task.ErrFull, "creating a task", err)
 	case made == 0:
 		return fmt.Errorf("redisstore: %w", task.ErrExists)

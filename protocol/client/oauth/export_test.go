@@ -12,7 +12,7 @@ var (
 	BrowserProgram = browserProgram
 	SystemBrowser  = systemBrowser
 	Cleaned        = cleaned
-	Patiently      = patiently
+	RetryWhileBusy = retryWhileBusy
 )
 
 // Reach is 0 for an address that is never dialed, and grows up to 3 for public ones.

@@ -21,8 +21,8 @@ import (
 // files (mode 0600, in a directory of 0700). They are written to a new file and renamed. Wider
 // permissions, another owner or a link instead of a file are errors; File does not correct them.
 //
-// On Windows the files have the access list of their directory, which File does not check. Keep dir
-// inside the user's profile there.
+// On Windows the files inherit the access list of their directory, and File does not check it. On
+// Windows, therefore, keep dir inside the user's profile.
 //
 // If dir is empty, the directory is $KAGAMI_AUTH_DIR or else "kagami/auth" in os.UserConfigDir.
 //
@@ -114,7 +114,7 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, err
 	}
 	var file *os.File
-	err = patiently(busy, func() (err error) {
+	err = retryWhileBusy(busy, func() (err error) {
 		file, err = os.Open(path)
 		return err
 	})
@@ -174,7 +174,7 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 			return ErrConflict
 		}
 		_ = os.Remove(path + ".new") // left by a process that was killed
-		return because(ErrStore, patiently(busy, func() error { return os.Remove(path) }))
+		return because(ErrStore, retryWhileBusy(busy, func() error { return os.Remove(path) }))
 	})
 }
 
@@ -206,7 +206,7 @@ func replace(path string, text []byte) error {
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
-		err = patiently(busy, func() error { return os.Rename(file.Name(), path) })
+		err = retryWhileBusy(busy, func() error { return os.Rename(file.Name(), path) })
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())
@@ -214,11 +214,11 @@ func replace(path string, text []byte) error {
 	return because(ErrStore, err)
 }
 
-// patience is how long patiently tries. Other processes have a file open for moments only.
+// patience is how long retryWhileBusy tries. Other processes have a file open for moments only.
 const patience = 2 * time.Second
 
-// patiently calls do again while its error is that the file is busy.
-func patiently(busy func(error) bool, do func() error) error {
+// retryWhileBusy calls do. While do fails because the file is busy, retryWhileBusy calls it again, for patience.
+func retryWhileBusy(busy func(error) bool, do func() error) error {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		err := do()
 		if err == nil || !busy(err) || time.Now().After(end) {

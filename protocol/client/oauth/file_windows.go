@@ -12,8 +12,8 @@ import (
 // other users. Other directories are not checked.
 func private(string, fs.FileInfo) error { return nil }
 
-// busy reports whether another process has the file open, for example a virus scanner. Windows refuses
-// to open, replace or remove a file then.
+// busy reports whether another process has the file open, for example a virus scanner. Windows then
+// refuses to open, replace or remove the file.
 func busy(err error) bool {
 	return errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
 }

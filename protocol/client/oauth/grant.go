@@ -164,8 +164,8 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	return nil, err
 }
 
-// fromStore returns the newest tokens for the server, or nil. It prefers those in memory if they are
-// newer and could not be saved.
+// fromStore returns the newest tokens for the server, or nil. If newer tokens in memory could not be
+// saved, it returns the tokens in memory.
 func (s *site) fromStore(ctx context.Context) (*live, error) {
 	all, err := s.flow.stored(ctx, s.server)
 	if err != nil {
@@ -251,7 +251,7 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 		}
 		l := g.life(key, version, bound)
 		l.login, l.unsaved = true, err != nil
-		s.current.Store(l) // also if it could not be saved: the user has logged in
+		s.current.Store(l) // even if the grant was not saved, because the user has logged in
 		s.loaded.Store(true)
 		if err != nil {
 			return nil, err
@@ -260,9 +260,9 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 	}
 }
 
-// unsaved returns the grant in memory instead of the stored one if saving it has failed and the record
-// has not changed since: the stored refresh token is used up or refused. stored is nil if the record does
-// not exist.
+// unsaved returns the grant in memory if saving it has failed and the record has not changed since. The
+// stored refresh token is then used up or refused. Otherwise unsaved returns stored, which is nil if the
+// record does not exist.
 func (s *site) unsaved(key Key, stored *live) *live {
 	g := s.current.Load()
 	switch {

@@ -105,7 +105,7 @@ func (h *helper) Delete(ctx context.Context, k Key, version uint64) error {
 		if listed == 0 {
 			return nil
 		}
-		return because(ErrStore, patiently(busy, func() error { return os.Remove(path) }))
+		return because(ErrStore, retryWhileBusy(busy, func() error { return os.Remove(path) }))
 	})
 }
 

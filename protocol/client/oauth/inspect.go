@@ -178,7 +178,7 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 			return errors.Join(failed, err)
 		}
 		failed = errors.Join(failed, s.end(ctx, w, g))
-		if s.current.Load() == g { // the store does not have it
+		if s.current.Load() == g { // an unsaved grant is only in memory
 			s.current.Store(nil)
 		}
 		if err := f.config.store.Delete(ctx, g.key, g.version); err != nil && !isConflict(err) {

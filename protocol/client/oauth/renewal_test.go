@@ -65,7 +65,7 @@ func (f *fullStore) Put(ctx context.Context, r oauth.Record) (uint64, error) {
 	return f.Store.Put(ctx, r)
 }
 
-// Tokens that cannot be saved stay usable and renewable in the program that has obtained them.
+// TestTokensThatCannotBeSaved: the program that has obtained such tokens can use and renew them.
 func TestTokensThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"login", "renewal"} {
@@ -101,8 +101,8 @@ func TestTokensThatCannotBeSaved(t *testing.T) {
 	}
 }
 
-// A login that cannot be saved is not lost to the stored tokens of a former authorization server, nor to
-// many other servers, and a logout ends it.
+// TestLoginThatCannotBeSaved: neither stored tokens of a former authorization server nor the use of many
+// other servers replaces such a login. A logout ends it.
 func TestLoginThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}
@@ -153,7 +153,8 @@ func TestLoginThatCannotBeSaved(t *testing.T) {
 	}
 }
 
-// A refused refresh token is not sent again if that cannot be saved, and the user can log in.
+// TestRefusalThatCannotBeSaved: even then, a refused refresh token is not sent again, and the user can log
+// in.
 func TestRefusalThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}

@@ -98,9 +98,9 @@ func TestHelperFilesHaveNoSecret(t *testing.T) {
 	}
 }
 
-// The message of a helper that refuses a secret is in the error, unless it repeats the secret. That of
-// get is not: it may be a secret.
-func TestHelperSaysWhy(t *testing.T) {
+// TestHelperMessage: if a helper refuses a secret, its message is in the error, unless the message repeats
+// the secret. The output of get is not in the error, because it may be a secret.
+func TestHelperMessage(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the helper is a shell script")
@@ -133,8 +133,8 @@ func TestHelperSaysWhy(t *testing.T) {
 	}
 }
 
-// A file that another process has open is tried again, for a bounded time.
-func TestPatiently(t *testing.T) {
+// TestRetryWhileBusy: an operation on a file that another process has open is repeated, for a bounded time.
+func TestRetryWhileBusy(t *testing.T) {
 	t.Parallel()
 	inUse, other := errors.New("in use"), errors.New("other")
 	tests := []struct {
@@ -155,7 +155,7 @@ func TestPatiently(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start, calls := time.Now(), 0
-				err := oauth.Patiently(func(err error) bool { return errors.Is(err, inUse) }, func() error {
+				err := oauth.RetryWhileBusy(func(err error) bool { return errors.Is(err, inUse) }, func() error {
 					if calls++; calls <= tt.busy {
 						return inUse
 					}
@@ -173,7 +173,7 @@ func TestPatiently(t *testing.T) {
 	}
 }
 
-// Records are written while others read them, which Windows refuses for a moment.
+// TestFile_ReaderDuringPut: records are written while others read them. Windows refuses that for a moment.
 func TestFile_ReaderDuringPut(t *testing.T) {
 	t.Parallel()
 	store := oauth.File(private(t, t.TempDir()))

@@ -135,9 +135,9 @@ const rest = 100 * time.Millisecond
 
 // looking is the goroutine that calls Look. At its end it stops the others.
 //
-// When the host stops, looking goes on until nothing needs the node: while calls of this node end,
-// other nodes wait for what they write, and only as long as the node lives. The records of its sessions
-// would expire while a call takes long.
+// When the host stops, looking goes on until nothing needs the node. Other nodes wait for the frames of
+// calls that run here, but only while the record of this node exists. The records of the sessions would
+// also expire during a long call.
 func (n *Node) looking(life context.Context, stop context.CancelFunc) {
 	defer stop()
 	tick := time.NewTicker(n.handlers.Period)

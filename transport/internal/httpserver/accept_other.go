@@ -4,9 +4,10 @@ package httpserver
 
 import "syscall"
 
-// Errors of Accept: a client that has disconnected, and shortages (accept(2) of Linux).
+// errAborted is the error of Accept for a client that has disconnected (accept(2) of Linux).
 const errAborted = syscall.ECONNABORTED
 
+// shortages returns the errors of Accept for a lack of descriptors or memory (accept(2) of Linux).
 func shortages() []syscall.Errno {
 	return []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 }

@@ -186,7 +186,7 @@ func TestAcceptOutlivesWant(t *testing.T) {
 	}
 }
 
-// TestShortagesOfTheSystem: the numbers that the system returns, not the names of another.
+// TestShortagesOfTheSystem checks that the list has the numbers that this system returns.
 func TestShortagesOfTheSystem(t *testing.T) {
 	t.Parallel()
 	want := []syscall.Errno{syscall.EMFILE, syscall.ENOBUFS}

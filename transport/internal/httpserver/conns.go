@@ -196,8 +196,8 @@ type tracking struct {
 	warned time.Time
 }
 
-// Accept waits for a connection and adds it to the set. While the system has no room for more, it
-// also waits, because fasthttp would stop serving after that error.
+// Accept waits for a connection and adds it to the set. While the system lacks resources for another
+// connection, Accept also waits, because fasthttp would stop serving after an error.
 func (l *tracking) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -215,8 +215,8 @@ func (l *tracking) Accept() (net.Conn, error) {
 	}
 }
 
-// report warns that the system has no room for more connections, once an hour: otherwise the program
-// would only look idle.
+// report warns that the system lacks resources for more connections, at most once an hour. Without the
+// warning, the program would only look idle.
 func (l *tracking) report(err error) {
 	if l.warn == nil || errors.Is(err, errAborted) || !l.warned.IsZero() && time.Since(l.warned) < time.Hour {
 		return
@@ -225,11 +225,11 @@ func (l *tracking) report(err error) {
 	l.warn("new connections wait (" + err.Error() + "): " + moreConnections)
 }
 
-// scarce is the pause while the system has no room for more connections.
+// scarce is the pause while the system lacks resources for more connections.
 const scarce = 20 * time.Millisecond
 
-// passing reports whether an error of Accept is temporary: the system has no descriptor or no memory
-// for the connection, or a client disconnected before it was accepted.
+// passing reports whether an error of Accept is temporary. The system may lack a descriptor or memory
+// for the connection, or a client has disconnected before it was accepted.
 func passing(err error) bool {
 	return errors.Is(err, errAborted) || slices.ContainsFunc(shortages(), func(e syscall.Errno) bool { return errors.Is(err, e) })
 }

@@ -91,8 +91,8 @@ func (a *Admission) Client() string {
 	return addressKey(a.r.RemoteAddr)
 }
 
-// principalKey returns a key that identifies the principal of ctx. It returns "" if ctx has none, or if
-// the principal has no subject: callers with the same rights are not the same caller.
+// principalKey returns a key that identifies the principal of ctx. If ctx has no principal, or if the
+// principal has no Subject and so does not identify a caller, it returns "".
 func principalKey(ctx context.Context) string {
 	p := transport.PrincipalFrom(ctx)
 	if p == nil || p.Subject == "" {

@@ -177,8 +177,7 @@ func Each[T any](all []T, do func(T)) {
 	}
 }
 
-// EachCounted is like Each, and counts the calls in running, so that its Drain waits for
-// them.
+// EachCounted is like Each, and counts the calls in running, so that running.Drain waits for them.
 func EachCounted[T any](all []T, running *inflight.Counter, do func(T)) {
 	for range all {
 		running.Add()

@@ -51,7 +51,7 @@ func (w *watched) see(ctx context.Context, id string) error {
 	if !ofNode(id) {
 		w.ids = append(w.ids, id)
 	}
-	if w.broken.Load() && !ofNode(id) { // nothing recovers for the goroutine that says that the node lives
+	if w.broken.Load() && !ofNode(id) { // a panic in the goroutine that renews the node's record is not recovered
 		panic("the store is broken")
 	}
 	if w.away.Load() {

@@ -43,7 +43,7 @@ func (p *posting) Find() (*transport.Connection, error) {
 // accepted; see Endpoint.keep.
 func (p *posting) Open() (*transport.Connection, error) {
 	v := p.v
-	client := strings.Clone(v.Client()) // it may be a part of a header field
+	client := strings.Clone(v.Client()) // the session must not keep the memory of a header field
 	if !v.e.room(client) {
 		return nil, errTooMany
 	}

@@ -69,7 +69,7 @@ type queue struct {
 	of *responseTimers
 
 	mu      sync.Mutex    // guards the fields below, and prev and next of each timer
-	ends    responseTimer // between the last timer and the first one
+	ends    responseTimer // sentinel of the ring, between the last timer and the first one
 	timer   *time.Timer
 	running bool
 
@@ -148,7 +148,7 @@ func (q *queue) look() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Since(q.of.began)
-	for q.ends.next.late <= now { // never q.ends
+	for q.ends.next.late <= now { // the time of the sentinel q.ends is never over
 		w := q.ends.next
 		w.unlink()
 		w.fire()

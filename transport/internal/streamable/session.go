@@ -50,7 +50,7 @@ type session struct {
 	waits    *expiryQueue  // its queue: Endpoint.young until a request after initialize has come, then Endpoint.expiring; nil until it is queued
 	uses     int32         // requests and streams that are being served
 	queued   int32         // index in waits plus 1, or 0 if not there; guarded by expiryQueue.mu
-	at       time.Duration // its place in waits, on the clock of the queues; guarded by expiryQueue.mu
+	at       time.Duration // time at which it is due in waits, on the clock of the queues; guarded by expiryQueue.mu
 	due      bool          // it is in the queue waits, or was just taken out to call look
 	used     bool          // a request after initialize has come
 	polls    bool          // the negotiated revision lets clients poll; see transport.Plan
@@ -212,10 +212,10 @@ func (e *Endpoint) displace() bool {
 	return false
 }
 
-// givesWay reports whether the session, which was just taken out of its queue, may end. Otherwise it
-// is queued again, now or by release. at is the time now, or to make room its place in the queue; a
-// later s.until shows that it was used since. young means that it may end only if no request has
-// come after initialize.
+// givesWay reports whether the session, which was just taken out of its queue, may end. Otherwise the
+// session is queued again, now or by release. at is the current time or, if space is needed, the time
+// of the session in the queue. A later s.until shows that the session was used since. If young is set,
+// the session may end only if no request has come after initialize.
 func (s *session) givesWay(young bool, at time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ type expiryQueue struct {
 	timer *time.Timer
 }
 
-// expiryHeap implements heap.Interface. Sessions know their index, so that they can be removed.
+// expiryHeap implements heap.Interface. Each session contains its index, so that it can be removed.
 type expiryHeap []*session
 
 // Len is part of heap.Interface.

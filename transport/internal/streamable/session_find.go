@@ -97,7 +97,7 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 // adopt lets other requests find a restored session. It returns s, or the session that a concurrent
 // request has restored first, or nil if there is no room.
 //
-// e.mu is released while another session is ended, and then all is looked at again.
+// e.mu is released while another session is ended, and then both checks are made again.
 func (e *Endpoint) adopt(s *session) *session {
 	e.node.Begin(e.life)
 	e.mu.Lock()

@@ -333,5 +333,5 @@ func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 	return line
 }
 
-// prefixed returns the text of the id under which the client receives a request of the server.
+// prefixed returns the text of the id that the client receives for a request of the server.
 func (c *child) prefixed(id json.RawMessage) string { return fmt.Sprintf("%d:%s", c.number, key(id)) }

@@ -87,7 +87,7 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 	}
 	cmd.Args = append(cmd.Args, "--http", address)
 	group.Set(cmd)              // Ctrl-C is for dev, which then interrupts the process once
-	cmd.WaitDelay = time.Second // a process that it has left behind may hold its output
+	cmd.WaitDelay = time.Second // a child of the process may keep its output open
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
@@ -281,7 +281,7 @@ func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 // replacedSince reports whether another process takes over within a second.
 func (d *Proxy) replacedSince(ctx context.Context, epoch int) bool {
 	for range 50 {
-		d.gate.RLock() // it waits while the process is replaced
+		d.gate.RLock() // waits while the process is replaced
 		now := d.epoch
 		d.gate.RUnlock()
 		if now != epoch {
@@ -338,8 +338,8 @@ func (s *stream) fill(request *http.Request) error {
 	return err
 }
 
-// pour passes on whole events. If skip is set, it drops the first event with data. It returns no error, because
-// the next process continues the stream.
+// pour passes on whole events. If skip is set, it drops the first event with data. It does not return an
+// error, because the next process continues the stream.
 func (s *stream) pour(body io.Reader, skip bool) {
 	var event []byte
 	rest := make([]byte, 0, 4096)

@@ -156,7 +156,8 @@ func clip(raw []byte) string {
 	return jsontext.Clip(string(raw), 200)
 }
 
-// list has the method of a list, and the member with its entries. Its capability has the name of that member.
+// list is a list of a server: its method, and the member of the result with its entries. The name of the
+// member is also the name of the capability.
 type list struct{ method, member string }
 
 var (

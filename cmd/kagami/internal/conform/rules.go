@@ -95,8 +95,8 @@ func cursors(ctx context.Context, p *probe) error {
 	})
 }
 
-// eachList calls check with each list that the server offers, or with each other one. If there is none, the
-// rule does not apply.
+// eachList calls check with each list that the server offers. If offered is false, it calls check with
+// the lists that the server does not offer. If there is no such list, it returns errSkipped.
 func (p *probe) eachList(offered bool, check func(l list) error) error {
 	skipped := errSkipped
 	for _, l := range lists {

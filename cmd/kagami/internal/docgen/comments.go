@@ -153,7 +153,7 @@ func (p *Package) note(key, name string, comments ...*ast.CommentGroup) {
 	}
 }
 
-// firstWords returns the first of the comments that has words.
+// firstWords returns the words of the first comment that has any, or "".
 func firstWords(name string, comments ...*ast.CommentGroup) string {
 	for _, c := range comments {
 		if text := words(name, c); text != "" {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-var hurried = make(chan struct{})
+var killNow = make(chan struct{})
 
-// Hurry makes End kill at once, from now on. A signal of the terminal does not reach the programs in
-// groups of their own, so they would outlive a program that the user ends by a second one.
-var Hurry = sync.OnceFunc(func() { close(hurried) })
+// KillNow makes End kill at once, from now on. A signal of the terminal does not reach programs in process
+// groups of their own. They would outlive a program that the user ends with a second signal.
+var KillNow = sync.OnceFunc(func() { close(killNow) })
 
-// End asks the program and its children to end. After patience or [Hurry], or if they cannot be asked,
+// End asks the program and its children to end. After patience or [KillNow], or if they cannot be asked,
 // it kills them. ended is closed when the program has ended and Wait has returned.
 func End(cmd *exec.Cmd, ended <-chan struct{}, patience time.Duration) {
 	select {
-	case <-ended: // another program may have its number now
+	case <-ended: // another program may have the process id now
 		return
 	default:
 	}
@@ -26,7 +26,7 @@ func End(cmd *exec.Cmd, ended <-chan struct{}, patience time.Duration) {
 		case <-ended:
 			kill(cmd) // children that it has left
 			return
-		case <-hurried:
+		case <-killNow:
 		case <-time.After(patience):
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 const role = "KAGAMI_TEST_ROLE"
 
-// TestMain runs the program of the test: it starts a child that ends in order at the first interrupt, or never.
+// TestMain runs the program of the test. It starts a child that ends in order at the first interrupt, or
+// never ends.
 func TestMain(m *testing.M) {
 	switch what := os.Getenv(role); what {
 	case "":

@@ -188,7 +188,7 @@ function constantIf(p, required) {
 const whole = v => v instanceof Num ? Number(v.text) : undefined;
 export const plural = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
-// between says how many there may be of something. A minimum of 0 goes without saying.
+// between returns the text for the allowed number of items or characters. It leaves out a minimum of 0.
 function between(min, max, one) {
   if (min > 0) return [max === undefined ? `at least ${plural(min, one)}` : `${min} to ${plural(max, one)}`];
   return max === undefined ? [] : [`at most ${plural(max, one)}`];

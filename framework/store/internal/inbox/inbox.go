@@ -1,4 +1,4 @@
-// Package inbox is the queue between a change.Bus and one subscriber, which may be slower.
+// Package inbox has the queue between a change.Bus and one subscriber, which may be slower.
 //
 //	box := inbox.New()
 //	box.Put(message)          // by the bus
@@ -22,8 +22,8 @@ const (
 
 // Inbox is the queue of one subscriber.
 //
-// filled is a signal: it may be set although there is nothing to take, but never the other way
-// round.
+// filled is a signal. It may be set although the queue is empty. If the queue is not empty, filled is
+// set or Serve is emptying the queue.
 type Inbox struct {
 	filled chan struct{} // has an element if there may be something to take
 
@@ -68,7 +68,7 @@ func (b *Inbox) fill() {
 	}
 }
 
-// Serve calls fn with each message until ctx ends, and returns the cause of that.
+// Serve calls fn with each message until ctx ends, and returns the cause of ctx.
 func (b *Inbox) Serve(ctx context.Context, fn func(message []byte)) error {
 	for {
 		select {
