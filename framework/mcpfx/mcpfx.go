@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -82,7 +81,7 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 // Carrier serves on a transport that the program has made.
 func Carrier(t transport.Transport) Option {
 	return carrier(func(*run) (transport.Transport, error) {
-		if v := reflect.ValueOf(t); t == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		if isNil(t) {
 			return nil, errors.New("mcpfx.Carrier: the transport is nil")
 		}
 		return t, nil

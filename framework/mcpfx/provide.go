@@ -70,11 +70,17 @@ func port[T any](name, caller string, constructor any) fx.Option {
 	}
 	from := name + " at " + caller
 	return fx.Options(provide(from, all), fx.Invoke(func(made T) error {
-		if v := reflect.ValueOf(made); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		if isNil(made) {
 			return fmt.Errorf("%s: the constructor has returned nil", from)
 		}
 		return nil
 	}))
+}
+
+// isNil reports whether v is nil, or an interface that holds a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }
 
 // provide makes one fx.Provide for all constructors, because each fx.Provide examines the stack of

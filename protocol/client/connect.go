@@ -212,7 +212,7 @@ func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error
 	}
 }
 
-// orElse returns next, the dialect to continue with, or err if there is none.
+// orElse returns next, the dialect to continue with. If next is nil, it returns err.
 func orElse(next *dialect.Dialect, err error) (*dialect.Dialect, error) {
 	if next == nil {
 		return nil, err

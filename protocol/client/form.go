@@ -138,7 +138,7 @@ func plain(value []byte) string {
 	return string(value)
 }
 
-// textAt returns the string in a member of object, or "" if there is none.
+// textAt returns the string in a member of object, or "" if the member is not a string.
 func textAt(object []byte, name string) string {
 	raw, _ := jsontext.Member(object, name)
 	s, _ := jsontext.String(raw)

@@ -101,28 +101,33 @@ func TestTokensThatCannotBeSaved(t *testing.T) {
 	}
 }
 
+// kept returns the record of the tokens for a site, and the members of its JSON.
+func kept(t *testing.T, store oauth.Store, s *shop) (r oauth.Record, members map[string]any) {
+	t.Helper()
+	r, err := store.Get(t.Context(), oauth.Key{Kind: oauth.Tokens, Issuer: s.issuer.URL(), Resource: s.url})
+	if err == nil {
+		err = json.Unmarshal(r.Data, &members)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, members
+}
+
 // TestLoginThatCannotBeSaved: neither stored tokens of a former authorization server nor the use of many
 // other servers replaces such a login. A logout ends it.
 func TestLoginThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}
 	mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
-	k := oauth.Key{Kind: oauth.Tokens, Issuer: s.issuer.URL(), Resource: s.url}
-	r, err := store.Get(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var g map[string]any
-	if err := json.Unmarshal(r.Data, &g); err != nil {
-		t.Fatal(err)
-	}
+	r, g := kept(t, store, s)
 	g["access_token"], g["refresh_token"] = "former", ""
 	former := oauth.Record{Key: oauth.Key{Kind: oauth.Tokens, Issuer: "https://former.example", Resource: s.url}}
 	former.Data, _ = json.Marshal(g)
 	if _, err := store.Put(t.Context(), former); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Delete(t.Context(), k, r.Version); err != nil {
+	if err := store.Delete(t.Context(), r.Key, r.Version); err != nil {
 		t.Fatal(err)
 	}
 	store.full.Store(true)
@@ -159,15 +164,7 @@ func TestRefusalThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}
 	mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
-	k := oauth.Key{Kind: oauth.Tokens, Issuer: s.issuer.URL(), Resource: s.url}
-	r, err := store.Get(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var g map[string]any
-	if err := json.Unmarshal(r.Data, &g); err != nil {
-		t.Fatal(err)
-	}
+	r, g := kept(t, store, s)
 	g["access_token"], g["refresh_token"] = "ended", "ended"
 	r.Data, _ = json.Marshal(g)
 	if _, err := store.Put(t.Context(), r); err != nil {

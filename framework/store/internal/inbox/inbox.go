@@ -86,7 +86,7 @@ func (b *Inbox) Serve(ctx context.Context, fn func(message []byte)) error {
 	}
 }
 
-// take removes the oldest message and returns it. If there is none, it returns false.
+// take removes the oldest message and returns it. If the inbox is empty, it returns false.
 func (b *Inbox) take() (message []byte, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
