@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -72,7 +73,7 @@ func (a *cli) asker() (*asker, error) {
 		if err != nil {
 			return nil, usagef("--answers: %w", err)
 		}
-	} else if in, ok := a.in.(*os.File); ok && isTerminal(in) {
+	} else if in, ok := a.in.(*os.File); ok && isatty.IsTerminal(in.Fd()) {
 		q.source = newTerminal(in, visible{a.errs})
 	} else if a.tasks.detach {
 		q.source = nobodyYet{}

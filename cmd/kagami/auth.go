@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/cmd/kagami/internal/login"
@@ -238,7 +239,7 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 	}
 	in, _ := a.in.(*os.File)
 	_, shown := a.errs.(*screen)
-	if machine != nil || !shown || in == nil || !isTerminal(in) {
+	if machine != nil || !shown || in == nil || !isatty.IsTerminal(in.Fd()) {
 		flow, err := a.quietFlow(ctx, server, more...)
 		if err == nil && machine == nil {
 			_, err = flow.Token(ctx, server)

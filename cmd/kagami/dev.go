@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/cmd/kagami/internal/bridge"
@@ -127,7 +128,7 @@ type front interface {
 // front sets d.bridge, and returns the function that serves the client.
 func (d *developer) front(address string) (serve func(context.Context) error, err error) {
 	if address == "" {
-		if in, ok := d.cli.in.(*os.File); ok && isTerminal(in) {
+		if in, ok := d.cli.in.(*os.File); ok && isatty.IsTerminal(in.Fd()) {
 			d.cli.say("dev serves MCP on stdin and stdout, and is waiting for a client; put this command into the client's configuration, or use --http :8080")
 		}
 		b := bridge.New(d.cli.out)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/framework/serve/clients"
@@ -319,7 +320,7 @@ func (a *cli) confirm(ctx context.Context, f *installFlags, file *configFile, te
 		return nil
 	}
 	in, ok := a.in.(*os.File)
-	if !ok || !isTerminal(in) {
+	if !ok || !isatty.IsTerminal(in.Fd()) {
 		return usagef("nothing was changed: there is no terminal to ask, so give --yes")
 	}
 	switch yes, err := newTerminal(in, a.errs).agreed(ctx, "Write it?"); {

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mattn/go-isatty"
+
 	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -51,7 +53,7 @@ func run(args []string) int {
 	if s := newScreen(os.Stderr); s != nil {
 		a.errs = s
 	}
-	if isTerminal(os.Stdout) {
+	if isatty.IsTerminal(os.Stdout.Fd()) {
 		a.out, a.sheet = visible{os.Stdout}, newScreen(os.Stdout)
 	}
 	return a.run(ctx, args)

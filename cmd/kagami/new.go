@@ -19,6 +19,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 )
 
@@ -94,7 +95,7 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	if err := p.checkModule(ctx); err != nil {
 		return err
 	}
-	if in, ok := a.in.(*os.File); ok && p.interactive && isTerminal(in) {
+	if in, ok := a.in.(*os.File); ok && p.interactive && isatty.IsTerminal(in.Fd()) {
 		if err := a.choose(ctx, p); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
@@ -95,7 +96,7 @@ func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, op
 	defer func() { _ = os.RemoveAll(opened) }()
 	return shown.Serve(ctx, listen, func(address string) {
 		_, _ = fmt.Fprintf(a.errs, "kagami: the page is at\n  %s\nThe key in it works once, within 10 minutes. Stop with Ctrl-C.\n", address)
-		if open && isTerminal(os.Stderr) {
+		if open && isatty.IsTerminal(os.Stderr.Fd()) {
 			dir, err := openBrowser(ctx, address)
 			if opened = dir; err != nil {
 				_, _ = fmt.Fprintf(a.errs, "kagami: no browser was opened: %v\n", err)

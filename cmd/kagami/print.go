@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
 	"unicode"
@@ -214,11 +213,4 @@ func (k *kept) Write(p []byte) (n int, err error) {
 		n, k.err = k.w.Write(p)
 	}
 	return n, k.err
-}
-
-// isTerminal reports whether f is a terminal. The null device is also a character device, but not a
-// terminal.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !isNull(f, info)
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/mattn/go-isatty"
+
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -47,7 +49,7 @@ type screen struct {
 
 // newScreen returns a screen for f. If f is not a terminal, or TERM is dumb, it returns nil.
 func newScreen(f *os.File) *screen {
-	if !isTerminal(f) || os.Getenv("TERM") == "dumb" {
+	if !isatty.IsTerminal(f.Fd()) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
 	s := &screen{w: f, width: widthOf(f), color: os.Getenv("NO_COLOR") == ""}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mattn/go-isatty"
 )
 
 // serverLog is the stderr of a server that the command has started. It prints the lines in a
@@ -39,7 +41,7 @@ func (a *cli) newServerLog() *serverLog {
 	l := &serverLog{to: a.errs, verbose: a.verbose, keep: keptLines}
 	l.screen, l.shown = a.errs.(*screen)
 	if f, ok := a.errs.(*os.File); ok { // without colors: TERM is dumb, or f is a file
-		l.shown = isTerminal(f)
+		l.shown = isatty.IsTerminal(f.Fd())
 	}
 	if a.quiet {
 		l.to = nil

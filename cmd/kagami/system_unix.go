@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 
@@ -18,12 +17,6 @@ func widthOf(f *os.File) int {
 		return 0
 	}
 	return int(size.Col)
-}
-
-// isNull reports whether a character device is the null device.
-func isNull(_ *os.File, info fs.FileInfo) bool {
-	null, err := os.Stat(os.DevNull)
-	return err == nil && os.SameFile(info, null)
 }
 
 // isUnread reports whether the program that read our output has ended.

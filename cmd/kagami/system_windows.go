@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 
@@ -16,13 +15,6 @@ func widthOf(f *os.File) int {
 		return 0
 	}
 	return int(info.Window.Right-info.Window.Left) + 1
-}
-
-// isNull reports whether a character device is not a console. os.SameFile does not help, because it
-// takes every console for the null device (golang/go#62042).
-func isNull(f *os.File, _ fs.FileInfo) bool {
-	var mode uint32
-	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil
 }
 
 // isUnread reports whether the program that read our output has ended.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -172,7 +173,7 @@ func (f *flags) httpOptions() ([]fiberhttp.Option, error) {
 // of its own, and standard error is a terminal or was replaced by Streams.
 func (s *settings) log(app *framework.App, f *flags) {
 	asked := f.logLevel.given || f.logFormat != ""
-	onTerminal := !s.own && isTerminal(os.Stderr)
+	onTerminal := !s.own && isatty.IsTerminal(os.Stderr.Fd())
 	if !asked && (app.HasLogger() || !onTerminal && !s.own) {
 		return
 	}

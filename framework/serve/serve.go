@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mattn/go-isatty"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -149,11 +150,8 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 
 func (s *settings) work(ctx context.Context, server *framework.Server) error {
 	worker, err := server.Worker()
-	switch {
-	case err != nil && strings.Contains(err.Error(), "WithTaskWorkers"):
+	if err != nil {
 		return usagef("--worker: %v", err)
-	case err != nil:
-		return usagef("--worker needs the store of the servers whose tasks it runs: --store redis://HOST:PORT/DB")
 	}
 	_, _ = fmt.Fprintf(s.errs, "%s runs the tasks of its store\n", programName())
 	return server.Serve(ctx, worker)
@@ -277,20 +275,13 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 
 // greet prints a hint for a person who has started the server in a terminal.
 func (s *settings) greet() {
-	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
+	if in, ok := s.in.(*os.File); !ok || !isatty.IsTerminal(in.Fd()) {
 		return
 	}
 	_, _ = fmt.Fprintf(s.errs, `%[1]s speaks MCP on stdin and stdout, one JSON-RPC message a line, and waits for a client.
 Try it from another terminal: kagami call --cmd %[2]s TOOL key=value
 See what it offers: %[2]s --inspect, or in a browser: %[2]s --page
 `, programName(), os.Args[0])
-}
-
-// isTerminal reports whether f is a terminal, so that a person may be typing. The null device is
-// also a character device, but not a terminal.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !isNull(f, info)
 }
 
 func programName() string { return filepath.Base(os.Args[0]) }

@@ -64,7 +64,7 @@ var table = []rule{
 		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/task",
 		"transport", "transport/stdio", "transport/inmem",
 	}},
-	{prefix: "protocol/client/oauth", internal: []string{"protocol/client"}, external: []string{"github.com/golang-jwt/jwt/v5", "golang.org/x/sys/windows"}},
+	{prefix: "protocol/client/oauth", internal: []string{"protocol/client"}, external: []string{"github.com/golang-jwt/jwt/v5", "github.com/mattn/go-isatty", "golang.org/x/sys/windows"}},
 	{prefix: "framework/internal/decimal"},
 	{prefix: "framework/internal/rawschema", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
 	{prefix: "framework/internal/binding/internal/bindingtest"}, // for tests
@@ -106,7 +106,7 @@ var table = []rule{
 	}},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/internal/sigpipe", "framework/serve/page", "framework/serve/surface", "framework/store", "framework/store/memory", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
-	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "golang.org/x/sys/windows"}},
+	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "github.com/mattn/go-isatty"}},
 	{prefix: "framework/internal/effectlog"},
 	{prefix: "framework/serve/clients"},
 	{prefix: "framework/serve/page", internal: []string{
@@ -157,7 +157,7 @@ var table = []rule{
 	{prefix: "cmd/kagami", internal: []string{
 		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/group", "cmd/kagami/internal/login", "framework", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
 		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
-	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
+	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "middleware", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/mattn/go-isatty"
 )
 
 // Visit is a page of the authorization server that the user has to open.
@@ -79,15 +81,10 @@ func (silent) Done(context.Context, *Visit, error)           {}
 
 // terminalOfProcess returns a UI for the terminal of the process, or a silent one.
 func terminalOfProcess() UI {
-	if isTerminal(os.Stdin) && isTerminal(os.Stderr) {
+	if isatty.IsTerminal(os.Stdin.Fd()) && isatty.IsTerminal(os.Stderr.Fd()) {
 		return Terminal(os.Stdin, os.Stderr)
 	}
 	return silent{}
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Terminal returns a UI that shows the URL and offers to paste the address. Over ssh it also shows
