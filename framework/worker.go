@@ -13,7 +13,7 @@ import (
 func (s *Server) Worker() (transport.Transport, error) {
 	switch {
 	case s.queue == nil:
-		return nil, errors.New("a worker needs a store with a task.Queue, shared with the servers: add framework.WithStore")
+		return nil, errors.New("a worker needs a store with a task.Queue, shared with the servers: add framework.WithStore, or start it with --store redis://HOST:PORT/DB")
 	case s.cfg.tasks.Workers < 0:
 		return nil, errors.New("a worker runs tasks, but WithTaskWorkers is 0")
 	}
