@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		},
 		"keywords": {
 			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":["integer","null"],"exclusiveMinimum":0},"l":{"type":"array"},"x":{"description":"anything"},"u":{"anyOf":[{"type":"string"}]}}}`)},
-			"openai tool a, /l, openai tool a, /u, anyOf, gemini tool a, /n, exclusiveMinimum, gemini tool a, /n, gemini tool a, /x",
+			"claude-code tool a, /x, openai tool a, /l, openai tool a, /u, anyOf, gemini tool a, /n, exclusiveMinimum, gemini tool a, /n, gemini tool a, /x",
 		},
 		"no properties": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object"}`)}, "openai tool a, the root"},
 		"reference": {

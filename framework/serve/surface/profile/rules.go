@@ -71,6 +71,10 @@ var rules = []Rule{
 		Source: "Claude Code's runtime, by claudetto's wiki", Seen: "2026-10", called: prefixed, longest: 128,
 	},
 	{
+		Profile: "claude-code", Level: Changed, What: "a value of no type arrives as text: 8 as \"8\", an object as its JSON",
+		Source: "github.com/anthropics/claude-code issue 82652", Seen: "2026-08", shape: untyped,
+	},
+	{
 		Profile: "openai", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
 		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: word("_-", 64),
 	},
