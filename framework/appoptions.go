@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -195,7 +196,8 @@ func (a *App) HasLogger() bool { return a.cfg.logs }
 // default is 100, the minimum 1.
 func WithPageSize(n int) AppOption {
 	return appOption{"WithPageSize", checked(n >= 1, "the size must be 1 or more", func(c *appConfig) {
-		c.pageSize, c.tasks.Page = n, n
+		c.pageSize = min(n, math.MaxInt32-1) // the engine asks for one more
+		c.tasks.Page = c.pageSize
 	})}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -139,6 +140,20 @@ func TestPageOfTasks(t *testing.T) {
 			}
 		}
 		open("two").call("tasks/list", fmt.Sprintf(`{"cursor":%q}`, next)).code(-32602)
+	})
+}
+
+// TestOnePageOfTasks: the largest page has all tasks.
+func TestOnePageOfTasks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		app := framework.New("one", "1", framework.WithLogger(zap.NewNop()), framework.WithPageSize(math.MaxInt))
+		p := dial(t, build(t, app.Add(framework.Tool("job", working, framework.Describe("d"), framework.Task(framework.TaskOptional)))), core, as(&framework.Principal{Subject: "ann"}))
+		for range 3 {
+			p.start("job", `{}`, `{}`)
+		}
+		if tasks, _ := p.call("tasks/list", `{}`).field("tasks").([]any); len(tasks) != 3 {
+			t.Errorf("the page has %v", tasks)
+		}
 	})
 }
 

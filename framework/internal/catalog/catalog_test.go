@@ -1,10 +1,15 @@
 package catalog_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -200,6 +205,62 @@ func TestForgedCursors(t *testing.T) {
 	other := catalog.New(catalog.Config{PageSize: 2, Secret: []byte("other")})
 	if _, err := other.Snapshot().List(t.Context(), call(), &protocol.ListParams{Cursor: &genuine}); err == nil {
 		t.Error("a cursor of another server is taken")
+	}
+}
+
+// TestCursorsByHand: who knows the secret can make cursors, which may be long, or name an entry that the caller
+// must not see. They reveal nothing, and take no memory.
+func TestCursorsByHand(t *testing.T) {
+	t.Parallel()
+	r := registry(t, entry(catalog.Tool, "a"), entry(catalog.Tool, "b", "admin"), entry(catalog.Tool, "c"), entry(catalog.Tool, "d"))
+	made := func(order uint64, key string) *string {
+		raw := append(binary.AppendUvarint([]byte{byte(protocol.ListTools)}, order), key...)
+		h := hmac.New(sha256.New, []byte("s"))
+		h.Write(raw)
+		cursor := base64.RawURLEncoding.EncodeToString(append(raw, h.Sum(nil)[:12]...))
+		return &cursor
+	}
+	for name, tt := range map[string]struct {
+		cursor *string
+		scopes []string
+		want   string
+	}{
+		"of an entry that may be seen":      {made(1<<62, "c"), nil, "d"},
+		"of an entry that is not there":     {made(1, "x"), nil, "c,d"},
+		"of an entry that must not be seen": {made(1, "b"), nil, "c,d"},
+		"the same, far behind":              {made(1<<62, "b"), nil, ""},
+		"with the scope":                    {made(1<<62, "b"), []string{"admin"}, "c,d"},
+		"at the last place of all":          {made(1<<64-1, ""), nil, ""},
+	} {
+		ctx := transport.WithPrincipal(t.Context(), &transport.Principal{Scopes: tt.scopes})
+		if got := string(bytes.Join(page(ctx, t, r, protocol.ListTools, tt.cursor).Entries, []byte(","))); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+	long := made(1, strings.Repeat("x", 1<<20))
+	if _, err := r.Snapshot().List(t.Context(), call(), &protocol.ListParams{Cursor: long}); err == nil {
+		t.Error("a cursor of 1 MB is taken")
+	}
+}
+
+// TestCursorOfALongKey: an entry with a long key is found by its place.
+func TestCursorOfALongKey(t *testing.T) {
+	t.Parallel()
+	r := registry(t, entry(catalog.Tool, "a"), entry(catalog.Tool, strings.Repeat("b", 10_000)), entry(catalog.Tool, "c"))
+	if got := listed(t.Context(), t, r, protocol.ListTools); !strings.HasSuffix(got, "c") || strings.Count(got, "c") != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPageOfAnySize: the largest page is the rest of the list.
+func TestPageOfAnySize(t *testing.T) {
+	t.Parallel()
+	entries := []*catalog.Entry{entry(catalog.Tool, "a"), entry(catalog.Tool, "b"), entry(catalog.Tool, "c")}
+	next := page(t.Context(), t, registry(t, entries...), protocol.ListTools, nil).Next
+	large := catalog.New(catalog.Config{PageSize: math.MaxInt, Secret: []byte("s")})
+	large.Update(nil, entries)
+	if p := page(t.Context(), t, large, protocol.ListTools, next); len(p.Entries) != 1 || string(p.Entries[0]) != "c" || p.Next != nil {
+		t.Errorf("got %s", p.Entries)
 	}
 }
 

@@ -12,14 +12,23 @@ import (
 
 // A cursor consists of the kind of the list, the place and the key of the last entry that was
 // sent, and a truncated HMAC. The key finds the entry again if it has moved; the place is used
-// if the entry is gone.
-const macSize = 12
+// if the entry is gone, or the key is long.
+//
+// The HMAC finds cursors of other servers and mistakes. It does not stop an attacker: the secret may be
+// known. So a cursor must not give its sender anything: its key counts only if the caller may list the entry.
+const (
+	macSize   = 12
+	maxKey    = 2 << 10
+	maxCursor = 4 << 10
+)
 
 func (c *Config) cursor(kind protocol.ListKind, last *Entry) string {
 	buf := make([]byte, 0, 64)
 	buf = append(buf, byte(kind))
 	buf = binary.AppendUvarint(buf, last.order)
-	buf = append(buf, last.Key...)
+	if len(last.Key) <= maxKey {
+		buf = append(buf, last.Key...)
+	}
 	return base64.RawURLEncoding.EncodeToString(append(buf, c.mac(buf)...))
 }
 
@@ -30,6 +39,9 @@ func (c *Config) mac(payload []byte) []byte {
 }
 
 func (c *Config) parseCursor(kind protocol.ListKind, cursor string) (order uint64, key string, ok bool) {
+	if len(cursor) > maxCursor {
+		return 0, "", false
+	}
 	buf, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	// The decoder skips line breaks, even a strict one, but a cursor must have one spelling
 	// only.

@@ -21,13 +21,17 @@ func (s *Snapshot) List(ctx context.Context, c *engine.Call, p *protocol.ListPar
 	if int(p.Kind) >= listKinds {
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "no such list")
 	}
-	key, keeps := s.keyOf(ctx, c, p)
+	after, err := s.startOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	key, keeps := s.keyOf(ctx, c, p.Kind, after)
 	if keeps {
 		if page := s.pages.get(key); page != nil {
 			return page, nil
 		}
 	}
-	page, err := s.page(ctx, c, p)
+	page, err := s.page(ctx, c, p.Kind, after)
 	if err == nil && keeps {
 		s.pages.put(key, page)
 	}
@@ -35,23 +39,19 @@ func (s *Snapshot) List(ctx context.Context, c *engine.Call, p *protocol.ListPar
 }
 
 // page makes a page.
-func (s *Snapshot) page(ctx context.Context, c *engine.Call, p *protocol.ListParams) (*protocol.Page, error) {
-	after, err := s.position(p)
+func (s *Snapshot) page(ctx context.Context, c *engine.Call, kind protocol.ListKind, after start) (*protocol.Page, error) {
+	entries, err := s.visible(ctx, c, kind)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.visible(ctx, c, p.Kind)
-	if err != nil {
-		return nil, err
-	}
-	start, _ := slices.BinarySearchFunc(entries, after+1, func(e *Entry, order uint64) int { return cmp.Compare(e.order, order) })
-	end := min(start+s.cfg.PageSize, len(entries))
+	start := after.in(entries)
+	end := start + min(s.cfg.PageSize, len(entries)-start)
 	page := &protocol.Page{
-		Kind: p.Kind, Entries: joined(entries[start:end], c.Dialect),
-		Cache: protocol.CacheHints{Private: s.lists[p.Kind].scoped() || s.cfg.Filter != nil},
+		Kind: kind, Entries: joined(entries[start:end], c.Dialect),
+		Cache: protocol.CacheHints{Private: s.lists[kind].scoped() || s.cfg.Filter != nil},
 	}
 	if end < len(entries) {
-		next := s.cfg.cursor(p.Kind, entries[end-1])
+		next := s.cfg.cursor(kind, entries[end-1])
 		page.Next = &next
 	}
 	return page, nil
@@ -69,21 +69,44 @@ func joined(entries []*Entry, d *dialect.Dialect) [][]byte {
 	return [][]byte{bytes.Join(wires, []byte(","))}
 }
 
-// position is the place after which the page begins; 0 for the first page.
-func (s *Snapshot) position(p *protocol.ListParams) (uint64, error) {
+// start is where a page begins: after an entry, or where that entry was. The zero value is the beginning of the list.
+type start struct {
+	order uint64 // of the last entry before the page when the cursor was made
+	last  *Entry // that entry; nil if it is gone, or the caller may not see it
+}
+
+// startOf returns the start that the cursor of a request names.
+func (s *Snapshot) startOf(ctx context.Context, p *protocol.ListParams) (start, error) {
 	if p.Cursor == nil {
-		return 0, nil
+		return start{}, nil
 	}
 	order, key, ok := s.cfg.parseCursor(p.Kind, *p.Cursor)
 	if !ok {
-		return 0, protocol.Faultf(protocol.FaultInvalidParams, "invalid cursor")
+		return start{}, protocol.Faultf(protocol.FaultInvalidParams, "invalid cursor")
 	}
-	// The key is preferred while its entry exists: after a restart with other components,
-	// places may have moved.
-	if e := s.byKey[p.Kind][key]; e != nil {
-		return e.order, nil
+	if e := s.byKey[p.Kind][key]; e.visibleIn(ctx) && !e.Hidden {
+		return start{order, e}, nil
 	}
-	return order, nil
+	return start{order: order}, nil
+}
+
+// in returns the index at which the page begins in a list. The entry is preferred while the list has it: after
+// a restart with other components, places may have moved.
+func (p start) in(entries []*Entry) int {
+	if p.last != nil {
+		if i, found := search(entries, p.last.order); found && entries[i] == p.last {
+			return i + 1
+		}
+	}
+	i, found := search(entries, p.order)
+	if found {
+		i++
+	}
+	return i
+}
+
+func search(entries []*Entry, order uint64) (int, bool) {
+	return slices.BinarySearchFunc(entries, order, func(e *Entry, order uint64) int { return cmp.Compare(e.order, order) })
 }
 
 // visible is the list as this caller may see it.

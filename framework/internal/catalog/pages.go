@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -11,24 +10,21 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// pageKey is all that a page of one snapshot depends on. Its cursor has passed authentication,
-// so a client cannot fill the cache with made-up ones.
+// pageKey is all that a page of one snapshot depends on. It has nothing of the request's own bytes, so a client
+// cannot fill the memory with made-up cursors.
 type pageKey struct {
 	kind    protocol.ListKind
 	dialect *dialect.Dialect
 	groups  uint64 // a set of the list's groups: those whose scopes the caller has
-	cursor  string // "": the first page
+	after   start
 }
 
 // keyOf is the key of the requested page; false if the page must not be kept, because a filter
 // may answer each caller differently.
-func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, p *protocol.ListParams) (pageKey, bool) {
-	key := pageKey{kind: p.Kind, dialect: c.Dialect}
-	if p.Cursor != nil {
-		key.cursor = *p.Cursor
-	}
-	l := &s.lists[p.Kind]
-	if s.cfg.Filter != nil || p.Cursor != nil && key.cursor == "" || len(l.groups) > 64 {
+func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, kind protocol.ListKind, after start) (pageKey, bool) {
+	key := pageKey{kind: kind, dialect: c.Dialect, after: after}
+	l := &s.lists[kind]
+	if s.cfg.Filter != nil || len(l.groups) > 64 {
 		return key, false
 	}
 	if !l.scoped() {
@@ -72,7 +68,6 @@ func (ps *pages) get(key pageKey) *protocol.Page {
 func (ps *pages) put(key pageKey, page *protocol.Page) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	key.cursor = strings.Clone(key.cursor) // a copy, which does not keep the request in memory
 	ps.keep(key, page)
 }
 

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -13,10 +12,10 @@ func TestPagesAreBounded(t *testing.T) {
 	for _, size := range []int{10, 1 << 20, generation + 1} {
 		var ps pages
 		text := make([]byte, size)
-		favorite := pageKey{cursor: "favorite"}
+		favorite := pageKey{after: start{order: 1 << 20}}
 		ps.put(favorite, &protocol.Page{Entries: [][]byte{[]byte("x")}})
 		for i := range 2000 {
-			ps.put(pageKey{cursor: fmt.Sprint(i)}, &protocol.Page{Entries: [][]byte{text}})
+			ps.put(pageKey{after: start{order: uint64(i)}}, &protocol.Page{Entries: [][]byte{text}})
 			if ps.get(favorite) == nil {
 				t.Fatalf("a page in use is forgotten after %d of %d bytes", i, size)
 			}
