@@ -113,6 +113,7 @@ func registrationFaults() map[string]faulty {
 		"method's name":        {framework.Method("a/\xff", search), []string{"not UTF-8"}},
 		"URI in other letters": {framework.Resource("a://\xff", text), []string{"not UTF-8"}},
 		"no template":          {framework.ResourceTemplate("", func(context.Context, struct{}) (string, error) { return "", nil }), []string{"the template has no URI"}},
+		"relative template":    {framework.ResourceTemplate("notes/{x}", func(context.Context, struct{ X string }) (string, error) { return "", nil }), []string{"the URIs of the template have no scheme"}},
 		"ignored parameter":    {framework.Func("f", func(int) {}, framework.Params("-")), []string{"-: a parameter cannot have this name"}},
 		"no URI":               {framework.Resource("", text), []string{"no URI"}},
 		"relative URI":         {framework.Resource("a/b", text), []string{"scheme"}},

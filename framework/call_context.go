@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ type callCtx struct {
 	server    *Server
 	call      *engine.Call
 	component *componentHandler // nil for lists
-	uri       string            // set for resources/read
+	uri       string            // set for resources/read; as the client sent it
 	vars      map[string]string // variables of a template
 	seen      Call              // the call as the outermost step receives it
 	inner     *nestedCall       // set for an effect or a nested call; nil for the call itself
@@ -104,7 +105,7 @@ func (b *componentHandler) Handle(ctx context.Context, c *engine.Call) (protocol
 		return b.serve(h, p.Name, p.Arguments)
 	case *protocol.ReadResourceParams:
 		h.uri = p.URI
-		return b.serve(h, p.URI, nil)
+		return b.serve(h, b.info.Name, nil)
 	case *protocol.GetPromptParams:
 		return b.serve(h, p.Name, stringObject(p.Arguments))
 	case *protocol.CustomParams:
@@ -144,7 +145,7 @@ func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (pro
 	if err := h.sound(result.Body); err != nil {
 		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered %w", b.noun, b.info.Name, err))
 	}
-	return withResourceURIs(result.Body, name), nil
+	return withResourceURIs(result.Body, cmp.Or(h.uri, name)), nil
 }
 
 // readable returns an error if a step has passed on arguments that are not a JSON object. Arguments

@@ -85,6 +85,9 @@ func RedactArguments(ctx context.Context, arguments json.RawMessage) (redacted j
 	found := func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) }
 	if h := callCtxFrom(ctx); h.vars != nil {
 		hidden = append(hidden, h.uri) // it contains the variables in escaped form
+		if name := h.top().seen.Name; name != "" && name != h.uri {
+			hidden = append(hidden, name)
+		}
 		if vars, err := json.Marshal(h.vars); err == nil {
 			m.Append(nil, vars, hiddenText, found)
 		}

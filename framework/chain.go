@@ -64,7 +64,7 @@ func (p Phase) rank() Phase {
 // A Call describes a call to middleware.
 type Call struct {
 	Method    string          // "tools/call"
-	Name      string          // name of the tool or prompt, or the URI
+	Name      string          // name of the tool or prompt, or the URI, in one spelling, whichever the client sends
 	Arguments json.RawMessage // as received, or as the previous step passed them on
 	ID        string          // of the logical call; the same in every round
 	Round     int             // 0 for the first round

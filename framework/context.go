@@ -20,7 +20,7 @@ type CallInfo struct {
 	Call         string // the same in every round
 	Round        int
 	Task         string
-	URI          string // set for resources/read
+	URI          string // set for resources/read, as the client sent it; to compare, use Call.Name or protocol.NormalURI
 	Meta         protocol.Meta
 	Header       http.Header // nil unless the transport is HTTP
 	RemoteAddr   string

@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -157,23 +158,28 @@ func (m *member) noResource(b *builder, t reflect.Type) {
 	m.fault(b, "Out", "a resource cannot be a "+t.String(), "Return a string, []byte, Contents, []Contents or a JSON type")
 }
 
-// answer builds the result of resources/read. Contents without a URI get the requested one.
+// answer builds the result of resources/read. Contents without a URI get the requested one, as the client has
+// spelled it.
 func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Result, error) {
 	items, err := r.contents(v)
 	if err != nil {
 		return nil, err
 	}
+	h := callCtxFrom(ctx)
+	if h != nil {
+		uri = cmp.Or(h.uri, uri)
+	}
 	for i := range items {
 		items[i].URI = cmp.Or(items[i].URI, uri)
 		items[i].MIME = cmp.Or(items[i].MIME, r.mime)
 	}
-	if len(items) == 0 {
+	if items == nil {
 		// 2026-07-28 server/resources: MUST NOT return empty contents for a resource that does not
 		// exist.
 		return nil, NotFoundf("resource not found")
 	}
 	cache := r.cache
-	if h := callCtxFrom(ctx); h != nil && h.call != nil && h.hasAsked() { // the result depends on the answer of one user
+	if h != nil && h.call != nil && h.hasAsked() { // the result depends on the answer of one user
 		cache = protocol.CacheHints{Private: true}
 	}
 	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: cache}}, nil
@@ -200,7 +206,7 @@ func (r *reading) contents(v reflect.Value) ([]Contents, error) {
 	case Embedded:
 		return []Contents{value.Contents}, nil
 	case []Contents:
-		return append([]Contents(nil), value...), nil // a copy, because answer sets the URIs
+		return slices.Clone(value), nil // a copy, because answer sets the URIs; nil stays nil
 	}
 	return nil, nil
 }

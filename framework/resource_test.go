@@ -37,6 +37,7 @@ func TestResourceResults(t *testing.T) {
 		"contents":  {fixed(framework.Contents{Text: "x", MIME: "a/b"}), `[{"uri":"a://b/c.txt","mimeType":"a/b","text":"x"}]`},
 		"several":   {fixed([]framework.Contents{{Text: "x", MIME: "a/b"}, {URI: "d://e", Text: "y", MIME: "a/b"}}), `[{"uri":"a://b/c.txt","mimeType":"a/b","text":"x"},{"uri":"d://e","mimeType":"a/b","text":"y"}]`},
 		"embedded":  {fixed(framework.Embedded{Contents: framework.Contents{Text: "x", MIME: "a/b"}}), `[{"uri":"a://b/c.txt","mimeType":"a/b","text":"x"}]`},
+		"no parts":  {fixed([]framework.Contents{}), `[]`},
 		"of nobody": {fixed(map[string]int(nil)), `[{"uri":"a://b/c.txt","mimeType":"application/json","text":"{}"}]`},
 	}
 	for name, tt := range tests {

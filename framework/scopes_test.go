@@ -247,9 +247,9 @@ func TestUpdatesHideWhatScopesHide(t *testing.T) {
 						_ = json.Unmarshal(n, &params)
 						told = append(told, params.URI)
 					}
-					want := "[r://all/open r://all r://all r://all/both/a r://all/none]"
+					want := "[r://all/open r://all r://all r://all r://all/none]"
 					if who == "admin" {
-						want = "[r://all/open r://all/secret r://all r://all/both/a r://all/none]"
+						want = "[r://all/open r://all/secret r://all r://all r://all/none]"
 					}
 					if got := fmt.Sprint(told); got != want {
 						t.Errorf("told of %s, want %s", got, want)
@@ -273,5 +273,32 @@ func (p *peer) watchResources(uris ...string) {
 	go p.frame(fmt.Sprintf(`{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":%s}`, p.params("subscriptions/listen", string(filter))))
 	p.t.Cleanup(func() {
 		p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"listen"}}`)
+	})
+}
+
+// TestScopesOfTheMostSpecific: no less specific template serves a resource to callers without its scopes.
+func TestScopesOfTheMostSpecific(t *testing.T) {
+	t.Parallel()
+	type key struct {
+		X string `uri:"x"`
+	}
+	wide := func(_ context.Context, k key) (string, error) { return "wide " + k.X, nil }
+	s := build(t, quiet().Add(
+		framework.ResourceTemplate("r://{+x}", wide),
+		framework.ResourceTemplate("r://secret/{x}", wide, framework.Scopes("admin")),
+		framework.Resource("r://plan", text, framework.Scopes("admin")),
+	))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann", Scopes: []string{"user"}}))
+		if got := p.read("r://open/a").ok().field("contents.0.text"); got != "wide open/a" {
+			t.Errorf("without scopes: %v", got)
+		}
+		for _, uri := range []string{"r://plan", "r://secret/a", "r://pl%61n", "r://%73ecret/a"} {
+			p.read(uri).code(notFoundCode(rev))
+		}
+		admin := dial(t, s, rev, as(&framework.Principal{Subject: "ann", Scopes: []string{"admin"}}))
+		if got := admin.read("r://secret/a").ok().field("contents.0.text"); got != "wide a" {
+			t.Errorf("with the scope: %v", got)
+		}
 	})
 }

@@ -176,3 +176,53 @@ func TestCompletionOfNothing(t *testing.T) {
 		p.call("completion/complete", `{"ref":`+ref+`,"argument":{"name":"x","value":""}}`).code(-32602).mentions("neither a prompt nor a resource template")
 	}
 }
+
+// TestSpellingsOfOneTemplate: whatever the spelling of a URI, the most specific template serves it, and its steps
+// see one name.
+func TestSpellingsOfOneTemplate(t *testing.T) {
+	t.Parallel()
+	type ref struct {
+		Path string `uri:"path"`
+	}
+	var names []string
+	step := framework.OnRead("names", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.ReadResourceResult]) (*protocol.ReadResourceResult, error) {
+		names = append(names, call.Name)
+		return next(ctx, call)
+	})
+	read := func(by string) func(context.Context, ref) (string, error) {
+		return func(_ context.Context, r ref) (string, error) { return by + " " + r.Path, nil }
+	}
+	app := quiet().Use(step).Add(
+		framework.ResourceTemplate("files://{+path}", read("wide")),
+		framework.ResourceTemplate("files://secret/{+path}", read("guarded")),
+		framework.Resource("files://plan", func(context.Context) (string, error) { return "plan", nil }),
+	)
+	s := build(t, app)
+	for _, rev := range protocol.Revisions() {
+		p := dial(t, s, rev)
+		for uri, want := range map[string][2]string{ // text and name
+			"files://secret/a":     {"guarded a", "files://secret/a"},
+			"files://%73ecret/a":   {"guarded a", "files://secret/a"},
+			"files://secre%74/%61": {"guarded a", "files://secret/a"},
+			"FILES://secret/a":     {"guarded a", "files://secret/a"},
+			"files://secret/a%2Cb": {"guarded a,b", "files://secret/a,b"},
+			"files://secret/a,b":   {"guarded a,b", "files://secret/a,b"},
+			"files://open/m%C3%BC": {"wide open/mü", "files://open/m%C3%BC"},
+			"files://open/mü":      {"wide open/mü", "files://open/m%C3%BC"},
+			"files://plan":         {"plan", "files://plan"},
+			"FILES://pl%61n":       {"plan", "files://plan"},
+		} {
+			names = nil
+			r := p.read(uri).ok()
+			if got := r.field("contents.0.text"); got != want[0] || !slices.Equal(names, []string{want[1]}) {
+				t.Errorf("%s: %s: got %v under the names %q, want %q", rev, uri, got, names, want)
+			}
+			if got := r.field("contents.0.uri"); got != uri {
+				t.Errorf("%s: %s: the answer has the URI %v", rev, uri, got)
+			}
+		}
+		for _, uri := range []string{"files://./secret/a", "files://secret/./a", "files://%2E/secret/a", "files://open/../secret/a"} {
+			p.read(uri).code(notFoundCode(rev))
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -24,7 +25,7 @@ import (
 // as for Resource.
 //
 // Values that could lead out of the family are answered as not found, and fn is not called. Such
-// values are .. as a part of a path, an absolute path, an encoded slash, and control characters. A
+// values are . and .. as a part of a path, an absolute path, an encoded slash, and control characters. A
 // field with uri:"name,slashes" accepts slashes. Values of {?name} and {&name} are data, and may be
 // any text without NUL.
 func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
@@ -134,6 +135,10 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		m.fault(b, "", "the template has no URI", `Use a template of absolute URIs, such as "orders://{user}"`)
 		return
 	}
+	if prefix := t.template.Prefix(); prefix != "" && !strings.Contains(prefix, ":") {
+		m.fault(b, "", "the URIs of the template have no scheme", `Use a template of absolute URIs, such as "orders://{user}"`)
+		return
+	}
 	out := b.read(m, reflect.TypeFor[Out]())
 	in := b.variables(m, reflect.TypeFor[P](), t.template)
 	if out == nil || in == nil {
@@ -238,22 +243,31 @@ func (b *componentHandler) matcher(template *uritemplate.Template) func(uri stri
 		case !ok:
 			return nil, nil
 		}
-		return &templateCall{component: b, vars: vars}, nil
+		return &templateCall{b, template, vars}, nil
 	}
 }
 
 // templateCall is a call for one URI of a template.
 type templateCall struct {
 	component *componentHandler
+	template  *uritemplate.Template
 	vars      map[string]string
 }
 
-// Handle reads the resource.
+// Handle reads the resource. Its steps see the URI in one spelling, which the variables decide: a client could
+// otherwise get around a step that compares URIs.
 func (t *templateCall) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	p, ok := c.Params.(*protocol.ReadResourceParams)
 	if !ok {
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", protocol.MethodOf(c.Params))
 	}
 	h := &callCtx{Context: ctx, server: t.component.server, call: c, component: t.component, uri: p.URI, vars: t.vars}
-	return t.component.serve(h, p.URI, nil)
+	name := p.URI
+	if len(t.component.steps) > 0 {
+		var err error
+		if name, err = t.template.Build(t.vars); err != nil {
+			name = protocol.NormalURI(p.URI)
+		}
+	}
+	return t.component.serve(h, name, nil)
 }

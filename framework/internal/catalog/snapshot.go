@@ -173,26 +173,28 @@ func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) er
 }
 
 func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*Entry, engine.Handler, error) {
-	who, hidden := transport.PrincipalFrom(ctx), s.fixed(uri)
-	if hidden != nil && hidden.VisibleTo(who) {
-		return hidden, hidden.Handler, nil
+	if e := s.fixed(uri); e != nil {
+		return s.shown(ctx, c, e, e.Handler, uri)
 	}
 	for e, spelling := range s.templates.spellings(uri) {
-		visible := e.VisibleTo(who)
-		if !visible && (hidden != nil || s.cfg.Forbidden == nil) {
-			continue
-		}
 		h, err := e.Match(spelling)
-		switch {
-		case err != nil && visible:
-			return nil, nil, notFound(uri) // an unsafe URI is not served by a less strict template, either
-		case h != nil && visible:
-			return e, h, nil
-		case h != nil:
-			hidden = e // the one that would serve, if no visible one does
+		if err != nil { // an unsafe URI is not served by a less strict template, either
+			return nil, nil, notFound(uri)
+		}
+		if h != nil {
+			return s.shown(ctx, c, e, h, uri)
 		}
 	}
-	return nil, nil, s.refusal(ctx, c, hidden, uri, notFound(uri))
+	return nil, nil, notFound(uri)
+}
+
+// shown returns e and its handler if the caller of ctx may know of e, and otherwise an error: no less specific
+// template takes its place.
+func (s *Snapshot) shown(ctx context.Context, c *engine.Call, e *Entry, h engine.Handler, uri string) (*Entry, engine.Handler, error) {
+	if !e.visibleIn(ctx) {
+		return nil, nil, s.refusal(ctx, c, e, uri, notFound(uri))
+	}
+	return e, h, nil
 }
 
 // fixed returns the resource with the URI, in whatever spelling; nil: there is none.
@@ -203,25 +205,18 @@ func (s *Snapshot) fixed(uri string) *Entry {
 	return s.byNormal[protocol.NormalURI(uri)]
 }
 
-// secret reports whether the resource exists and some clients must not be notified of its changes. Like
-// resource, it looks at the entries in order: callers without the scopes of one are served by the next.
+// secret reports whether the resource exists and some clients must not be notified of its changes.
 func (s *Snapshot) secret(uri string) bool {
 	uri = protocol.NormalURI(uri)
-	e := s.fixed(uri)
-	found := e != nil
-	if found && (e.open() || e.Subscribe != nil) {
+	if e := s.fixed(uri); e != nil {
 		return !e.open()
 	}
-	for t, spelling := range s.templates.spellings(uri) {
-		if h, err := t.Match(spelling); h == nil || err != nil {
-			continue
+	for e, spelling := range s.templates.spellings(uri) {
+		if h, err := e.Match(spelling); h != nil && err == nil {
+			return !e.open()
 		}
-		if t.open() || t.Subscribe != nil {
-			return !t.open()
-		}
-		found = true
 	}
-	return found
+	return false
 }
 
 func notFound(uri string) *protocol.Fault {

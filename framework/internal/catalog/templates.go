@@ -83,24 +83,42 @@ func (t *templates) of(uri string) iter.Seq[*Entry] {
 }
 
 // spellings yields the templates that may be the template of the URI, each with the spelling that
-// it matches: first those whose prefix the URI has, then those whose prefix in normal form begins the
-// URI in normal form (RFC 3986 section 6.2). Clients normalize URIs: a client reads https://Example.com/{id}
-// as https://example.com/7.
+// it matches. A template may match if its prefix in normal form begins the URI in normal form (RFC 3986
+// section 6.2): clients normalize URIs, and read https://Example.com/{id} as https://example.com/7.
+//
+// All spellings of a URI must lead to the same template. So a URI that is not in normal form is compared by its
+// normal form first; otherwise notes://%73ecret/1 would lead past notes://secret/{id} to notes://{+path}.
 func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	return func(yield func(*Entry, string) bool) {
-		for e := range t.of(uri) {
-			if !yield(e, uri) {
-				return
-			}
-		}
 		normal := protocol.NormalURI(uri)
-		for _, s := range t.spelled {
-			rest, ok := strings.CutPrefix(normal, s.prefix)
-			if spelling := s.Prefix + rest; ok && spelling != uri && !yield(s.Entry, spelling) {
-				return
-			}
+		if normal == uri {
+			_ = t.eachOf(uri, yield) && t.eachNormal(normal, yield)
+			return
+		}
+		_ = t.eachNormal(normal, yield) && t.eachOf(uri, yield)
+	}
+}
+
+// eachOf yields the templates whose prefix the URI has. It returns false if yield has.
+func (t *templates) eachOf(uri string, yield func(*Entry, string) bool) bool {
+	for e := range t.of(uri) {
+		if !yield(e, uri) {
+			return false
 		}
 	}
+	return true
+}
+
+// eachNormal yields the templates whose prefix in normal form begins the URI, which is in normal form. It
+// returns false if yield has.
+func (t *templates) eachNormal(normal string, yield func(*Entry, string) bool) bool {
+	for _, s := range t.spelled {
+		rest, ok := strings.CutPrefix(normal, s.prefix)
+		if ok && !yield(s.Entry, s.Prefix+rest) {
+			return false
+		}
+	}
+	return true
 }
 
 // normalPrefix returns the prefix of a template in normal form. If a variable may continue the authority,

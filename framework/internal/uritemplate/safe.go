@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,9 +70,17 @@ func check(value string, may trust) error {
 	}
 	isSlash := func(r rune) bool { return r == '/' || r == '\\' }
 	for segment := range strings.FieldsFuncSeq(value, isSlash) {
-		if segment == ".." {
-			return unsafe(`".." as a path segment`)
+		if segment == ".." || segment == "." {
+			return unsafe(strconv.Quote(segment) + " as a path segment")
 		}
 	}
+	if may == path && hasDrive(value) {
+		return unsafe("begins with a drive")
+	}
 	return nil
+}
+
+// hasDrive reports whether a path is absolute on Windows, such as C:/data.
+func hasDrive(path string) bool {
+	return len(path) >= 2 && path[1] == ':' && unicode.IsLetter(rune(path[0])) && (len(path) == 2 || path[2] == '/' || path[2] == '\\')
 }
