@@ -185,7 +185,8 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 
 // OnRootsChanged adds a function that runs when a client notifies the server that its roots
 // changed. Several functions run in order. They run concurrently for different clients. A panic is
-// logged.
+// logged. A function cannot ask the client: [Roots] returns ErrUnsupported in it. It need not, because the
+// next call of Roots in a handler of the session asks again.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnRootsChanged: the function is nil", "Remove it")

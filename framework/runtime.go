@@ -65,10 +65,12 @@ func (s *Server) commit(outcome string, build func() *builder) error {
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	change, err := build().commit(outcome)
+	b := build()
+	change, err := b.commit(outcome)
 	if err != nil {
 		return err
 	}
+	s.warn(b.faults)
 	s.announce(change)
 	return nil
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -261,5 +265,43 @@ func TestLastOneRemoved(t *testing.T) {
 		if got := string(p.call(list+"/list", `{}`).ok().Result); !strings.Contains(got, `"`+list+`":[]`) {
 			t.Errorf("%s: %s", list, got)
 		}
+	}
+}
+
+// TestListChangedOnlyIfItHas: what is replaced by something that lists show alike is no news to clients.
+func TestListChangedOnlyIfItHas(t *testing.T) {
+	t.Parallel()
+	says := func(description, answer string, opts ...framework.Option) framework.Component {
+		return framework.Tool("t", func(context.Context, struct{}) (string, error) { return answer, nil }, append(opts, framework.Describe(description))...)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := build(t, quiet().Add(says("d", "one")))
+		p := dial(t, s, protocol.Rev20251125)
+		for _, tt := range []struct {
+			component framework.Component
+			heard     int
+		}{{says("d", "two"), 0}, {says("e", "three"), 1}, {says("e", "four", framework.Hidden()), 2}, {says("e", "five", framework.Hidden()), 2}, {framework.Resource("a://b", text), 2}} {
+			if err := s.AddOrReplace(tt.component); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := len(p.notifications("notifications/tools/list_changed")); got != tt.heard {
+				t.Errorf("%d notifications, want %d", got, tt.heard)
+			}
+		}
+		p.tool("t", `{}`).mentions("five")
+	})
+}
+
+// TestWarningsAtRunTime: a component that is added to a running server is warned of like one of the app.
+func TestWarningsAtRunTime(t *testing.T) {
+	t.Parallel()
+	observed, logs := observer.New(zap.WarnLevel)
+	s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(observed))).Add(framework.Tool("fine", none, framework.Describe("d"))))
+	if err := s.Add(framework.Tool("bare", none), framework.Tool("also", none, framework.Describe("d"))); err != nil {
+		t.Fatal(err)
+	}
+	if all := logs.All(); len(all) != 1 || !strings.HasPrefix(all[0].Message, `tool "bare": no description`) {
+		t.Errorf("the log has %v", all)
 	}
 }

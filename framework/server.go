@@ -233,7 +233,7 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 		s.carrying.Unlock()
 		return errStopped
 	}
-	s.warn()
+	s.warn(s.warnings)
 	err := s.Start(ctx)
 	switch {
 	case err == nil:
@@ -250,8 +250,8 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 }
 
 // warn logs the warnings of Build, which Build does not return as an error.
-func (s *Server) warn() {
-	for _, f := range s.warnings {
+func (s *Server) warn(faults []Fault) {
+	for _, f := range faults {
 		s.cfg.logger.Warn(f.Component+": "+f.sentence(), zap.String("where", f.Where), zap.String("function", f.Function))
 	}
 }
@@ -407,8 +407,10 @@ func (s *Server) adopt(link *transport.Connection, missed bool) error {
 }
 
 // ResourceUpdated notifies subscribers of the resource, and subscribers of its parents. If the
-// resource has Scopes, subscribers of a parent receive only the parent's URI. ResourceUpdated never
-// blocks.
+// resource has Scopes, subscribers of a parent receive only the parent's URI. So call it before you remove
+// such a resource. ResourceUpdated never blocks.
+//
+// Build the URI of a template with [TemplateOf.URI]: it must have the escapes that clients use.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	if s.engine != nil {
 		s.engine.Updated(uri)

@@ -1,7 +1,10 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -69,6 +72,11 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 		}
 	}
 	return true
+}
+
+// listedAs reports whether lists show e and other alike, to the same callers. It is false for nil.
+func (e *Entry) listedAs(other *Entry) bool {
+	return e != nil && e.Hidden == other.Hidden && slices.Equal(e.Scopes, other.Scopes) && maps.EqualFunc(e.Wire, other.Wire, bytes.Equal)
 }
 
 // open reports whether every client may be notified of changes of the entry.

@@ -114,14 +114,21 @@ func split(all, remove []*Entry) (kept, gone []*Entry) {
 	return kept, gone
 }
 
-// changedLists names each list once; templates and resources share a
+// changedLists names each list once, if it shows a difference; templates and resources share a
 // notification and count as one.
-func changedLists(groups ...[]*Entry) []protocol.ListKind {
+func changedLists(gone, added []*Entry) []protocol.ListKind {
+	before := make(map[place]*Entry, len(gone))
+	for _, e := range gone {
+		before[place{e.Kind, e.Key}] = e
+	}
 	var changed [kinds]bool
-	for _, g := range groups {
-		for _, e := range g {
-			changed[e.Kind] = true
-		}
+	for _, e := range added {
+		at := place{e.Kind, e.Key}
+		changed[e.Kind] = changed[e.Kind] || !before[at].listedAs(e)
+		delete(before, at)
+	}
+	for at := range before {
+		changed[at.kind] = true
 	}
 	changed[Resource] = changed[Resource] || changed[Template]
 	var out []protocol.ListKind
