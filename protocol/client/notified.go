@@ -53,7 +53,7 @@ func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) 
 			close(s.ended)
 		}
 	case *protocol.AcknowledgedParams:
-		c.streams.find(subscriptionID(msg.Params).Key()).acknowledge(p.Filter)
+		c.streams.find(unquoted(subscriptionID(msg.Params))).acknowledge(p.Filter)
 	case *protocol.TaskStatusParams:
 		c.followed.news(p.Task)
 	case *protocol.TaskParams:

@@ -132,6 +132,39 @@ func TestSubscribeInASession(t *testing.T) {
 	})
 }
 
+// TestSubscribedInAnotherSpelling: a server may name the resource in normal form. The sequence has the spelling of
+// the subscription.
+func TestSubscribedInAnotherSpelling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, wait := connect(t, func(f *fake) {
+			f.legacy("2025-11-25")
+			f.result(f.expect(protocol.MethodSubscribe), `{}`)
+			for _, uri := range []string{"https://example.com/", "https://example.com/a", "https://example.com:443", "https://example.org/"} {
+				f.notify(protocol.NotificationResourceUpdated, `{"uri":"`+uri+`"}`)
+			}
+			f.result(f.expect(protocol.MethodUnsubscribe), `{}`)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		updates, err := c.Subscribe(ctx, "https://Example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		var got []string
+		for uri := range updates {
+			if got = append(got, uri); len(got) == 2 {
+				cancel()
+			}
+		}
+		if want := []string{"https://Example.com", "https://Example.com/a"}; !slices.Equal(got, want) {
+			t.Errorf("updates %v, want %v", got, want)
+		}
+		wait()
+	})
+}
+
 func TestSubscriptionsEndWithTheConnection(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // maxUpdates limits the changes of one Subscribe that are queued separately.
@@ -29,10 +31,24 @@ type updates struct {
 func newUpdates(uri string) *updates { return &updates{uri: uri, wake: make(chan struct{}, 1)} }
 
 // covers reports whether uri is the watched resource, or one below it by its path, query or
-// fragment (2025-11-25 schema, ResourceUpdatedNotification).
-func (u *updates) covers(uri string) bool {
-	rest, ok := strings.CutPrefix(uri, u.uri)
-	return ok && (rest == "" || strings.HasSuffix(u.uri, "/") || strings.ContainsRune("/?#", rune(rest[0])))
+// fragment (2025-11-25 schema, ResourceUpdatedNotification). Servers may notify in another spelling of the
+// URI than the watched one, so covers also returns uri in the spelling of the watched one.
+func (u *updates) covers(uri string) (string, bool) {
+	if _, ok := below(u.uri, uri); ok {
+		return uri, true
+	}
+	watched := protocol.NormalURI(u.uri)
+	rest, ok := below(watched, protocol.NormalURI(uri))
+	if rest != "" && strings.HasSuffix(watched, "/") && !strings.HasSuffix(u.uri, "/") {
+		rest = "/" + rest
+	}
+	return u.uri + rest, ok
+}
+
+// below reports whether uri is the watched one or below it, and returns what follows the watched one.
+func below(watched, uri string) (string, bool) {
+	rest, ok := strings.CutPrefix(uri, watched)
+	return rest, ok && (rest == "" || strings.HasSuffix(watched, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
 // offer queues a change of uri. It does not block. If too many changes are queued, they become one

@@ -124,8 +124,8 @@ func (t *watchTable) offer(uri string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, u := range t.all {
-		if u.covers(uri) {
-			u.offer(uri)
+		if own, ok := u.covers(uri); ok {
+			u.offer(own)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (c *Client) updated(d *dialect.Dialect, stream jsonrpc.ID, uri string) {
 		c.watched.offer(uri)
 		return
 	}
-	if s := c.streams.find(stream.Key()); s != nil && s.updates != nil {
+	if s := c.streams.find(unquoted(stream)); s != nil && s.updates != nil {
 		s.updates.offer(uri)
 	}
 }
