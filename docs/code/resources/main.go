@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 type Notes struct {
 	mu    sync.RWMutex
 	texts map[string]string
+	one   *framework.TemplateOf[NoteRef, Note] // notes://{name}
 }
 
 // Note is one note.
@@ -68,7 +68,7 @@ func (n *Notes) Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	n.mu.Lock()
 	n.texts[in.Name] = in.Text
 	n.mu.Unlock()
-	framework.ServerFrom(ctx).ResourceUpdated(ctx, "notes://"+url.PathEscape(in.Name))
+	framework.ServerFrom(ctx).ResourceUpdated(ctx, n.one.URI(NoteRef{Name: in.Name}))
 	return struct{}{}, nil
 }
 
@@ -84,11 +84,12 @@ func mayWatch(ctx context.Context, uri string) error {
 // NewApp returns the app.
 func NewApp() *framework.App {
 	n := &Notes{texts: map[string]string{"milk": "buy milk", "moon": "look at the moon"}}
+	n.one = framework.ResourceTemplate("notes://{name}", n.Read,
+		framework.Describe("One note."), framework.Complete("name", n.completeName), framework.MaySubscribe(mayWatch))
 	return framework.New("notes", "1.0.0").Add(
 		framework.Resource("notes://index", n.Index,
 			framework.Describe("The names of all notes."), framework.MIME("text/plain")),
-		framework.ResourceTemplate("notes://{name}", n.Read,
-			framework.Describe("One note."), framework.Complete("name", n.completeName), framework.MaySubscribe(mayWatch)),
+		n.one,
 		framework.Tool("write", n.Write, framework.Describe("Write a note.")),
 	)
 }
