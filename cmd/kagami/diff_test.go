@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,33 +26,7 @@ func TestLockAndDiff(t *testing.T) {
 	if out, errs, code := kagami(t, "lock", everything); code != 0 || out != string(raw) {
 		t.Errorf("to stdout: exit code %d\n%s\n%s", code, out, errs)
 	}
-	changed := func(name, old, now string) string {
-		t.Helper()
-		if !strings.Contains(string(raw), old) {
-			t.Fatalf("the lock file lacks %s", old)
-		}
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(raw), old, now)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	text := changed("text.lock", `"title": "Slow",`, `"title": "Crawl",`)
-	renamed := changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`)
-	wider := changed("wider.json", `"minimum": 0`, `"minimum": 1`) // with a higher old minimum, the tool accepts more now
-	optional := changed("optional.lock", `"tasks": "required"`, `"tasks": "optional"`)
-	wrong := filepath.Join(dir, "wrong.lock")
-	if err := os.WriteFile(wrong, []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	marked := filepath.Join(dir, "marked.lock") // as Windows PowerShell writes UTF-8
-	if err := os.WriteFile(marked, append([]byte("\ufeff"), raw...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	wide := filepath.Join(dir, "wide.json")
-	if err := os.WriteFile(wide, []byte("\xff\xfe{\x00}\x00"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l := writeLocks(t, dir, raw)
 	tests := []struct {
 		name string
 		args []string
@@ -61,18 +36,18 @@ func TestLockAndDiff(t *testing.T) {
 	}{
 		{"same", []string{file, everything}, 0, "", ""},
 		{"same, after dashes", []string{file, "--", everything, "--stdio"}, 0, "", ""},
-		{"byte order mark", []string{marked, file}, 0, "", ""},
-		{"UTF-16", []string{file, wide}, 1, "", "use lock --output"},
+		{"byte order mark", []string{l.marked, file}, 0, "", ""},
+		{"UTF-16", []string{file, l.wide}, 1, "", "use lock --output"},
 		{"two files", []string{file, file}, 0, "", ""},
-		{"text", []string{text, everything}, 6, "text: tool slow: title changed from \"Crawl\" to ", ""},
-		{"text allowed", []string{text, everything, "--allow", "text"}, 0, "text: tool slow: title", ""},
-		{"additive", []string{wider, file}, 6, "additive: tool ", ""},
-		{"additive allowed", []string{wider, file, "--allow", "additive"}, 0, "minimum lowered from 1 to 0", ""},
-		{"breaking", []string{renamed, file}, 6, "breaking: tool sleepy: renamed to slow\n", ""},
-		{"breaking, though additive is allowed", []string{renamed, file, "--allow", "additive"}, 6, "breaking: ", ""},
-		{"breaking, of a task", []string{optional, everything}, 6, "breaking: tool ", ""},
-		{"breaking allowed", []string{renamed, file, "--allow", "breaking"}, 0, "breaking: ", ""},
-		{"wrong file", []string{wrong, everything}, 1, "", "its form is number 0"},
+		{"text", []string{l.text, everything}, 6, "text: tool slow: title changed from \"Crawl\" to ", ""},
+		{"text allowed", []string{l.text, everything, "--allow", "text"}, 0, "text: tool slow: title", ""},
+		{"additive", []string{l.wider, file}, 6, "additive: tool ", ""},
+		{"additive allowed", []string{l.wider, file, "--allow", "additive"}, 0, "minimum lowered from 1 to 0", ""},
+		{"breaking", []string{l.renamed, file}, 6, "breaking: tool sleepy: renamed to slow\n", ""},
+		{"breaking, though additive is allowed", []string{l.renamed, file, "--allow", "additive"}, 6, "breaking: ", ""},
+		{"breaking, of a task", []string{l.optional, everything}, 6, "breaking: tool ", ""},
+		{"breaking allowed", []string{l.renamed, file, "--allow", "breaking"}, 0, "breaking: ", ""},
+		{"wrong file", []string{l.wrong, everything}, 1, "", "its form is number 0"},
 		{"no file", []string{filepath.Join(dir, "no.lock"), everything}, 1, "", "no such file"},
 		{"one side", []string{file}, 2, "", "want OLD and NEW"},
 		{"wrong level", []string{file, file, "--allow", "none"}, 2, "", "want text, additive or breaking"},
@@ -86,16 +61,45 @@ func TestLockAndDiff(t *testing.T) {
 			}
 		})
 	}
-	out, _, code := kagami(t, "diff", renamed, file, "--json")
+	out, _, code := kagami(t, "diff", l.renamed, file, "--json")
 	var list []struct{ Level, Where, What string }
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 6 || len(list) != 1 || list[0].Level != "breaking" || list[0].Where != "tool sleepy" {
 		t.Errorf("--json: exit code %d, %v\n%s", code, err, out)
 	}
 }
 
-// TestListsAreRaw checks that --json shows what the server has sent, also members that no later
-// revision has.
-// A package is built once for a lock, although the lock is read at two revisions.
+// locks are files that differ from a lock file in one respect.
+type locks struct{ text, renamed, wider, optional, wrong, marked, wide string }
+
+func writeLocks(t *testing.T, dir string, raw []byte) locks {
+	t.Helper()
+	write := func(name string, data []byte) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	changed := func(name, old, now string) string {
+		t.Helper()
+		if !bytes.Contains(raw, []byte(old)) {
+			t.Fatalf("the lock file lacks %s", old)
+		}
+		return write(name, bytes.ReplaceAll(raw, []byte(old), []byte(now)))
+	}
+	return locks{
+		text:     changed("text.lock", `"title": "Slow",`, `"title": "Crawl",`),
+		renamed:  changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`),
+		wider:    changed("wider.json", `"minimum": 0`, `"minimum": 1`), // with a higher old minimum, the tool accepts more now
+		optional: changed("optional.lock", `"tasks": "required"`, `"tasks": "optional"`),
+		wrong:    write("wrong.lock", []byte(`{}`)),
+		marked:   write("marked.lock", append([]byte("\ufeff"), raw...)), // as Windows PowerShell writes UTF-8
+		wide:     write("wide.json", []byte("\xff\xfe{\x00}\x00")),
+	}
+}
+
+// TestLockBuildsOnce: a package is built once for a lock, although the lock is read at two revisions.
 func TestLockBuildsOnce(t *testing.T) {
 	program, err := exec.LookPath("go")
 	if err != nil {
@@ -124,6 +128,8 @@ func TestLockBuildsOnce(t *testing.T) {
 	}
 }
 
+// TestListsAreRaw checks that --json shows what the server has sent, also members that no later
+// revision has.
 func TestListsAreRaw(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "tools", everything, "--json", "--revision", "2025-11-25")

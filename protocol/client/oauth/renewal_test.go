@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +18,116 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/testkit"
 )
+
+// 200 calls with a token that is no longer valid make one renewal; so do two processes.
+func TestRenewalHappensOnce(t *testing.T) {
+	t.Parallel()
+	s, u, dir := open(t), &user{}, t.TempDir()
+	private(t, dir)
+	late := oauth.HTTPClient(&http.Client{Transport: lateTokens{}})
+	one, two := flow(t, u.browser(t), oauth.Keep(oauth.File(dir)), late), flow(t, oauth.Keep(oauth.File(dir)), late)
+	clients := []*client.Client{mustConnect(t, one, s.url), mustConnect(t, two, s.url)}
+	for _, c := range clients {
+		call(t, c, "hours", "ann")
+	}
+	s.revoke()
+	var group sync.WaitGroup
+	for n := range 200 {
+		group.Go(func() {
+			if got, err := client.Call[string](t.Context(), clients[n%2], "hours", nil); err != nil || got != "ann" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	group.Wait()
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 1 {
+		t.Errorf("%d renewals, %d pages", n, u.seen())
+	}
+}
+
+// A token is renewed before it ends.
+func TestRenewalAhead(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Lifetime(10 * time.Second) // renewed after five
+	c := mustConnect(t, flow(t, (&user{}).browser(t)), s.url)
+	start := time.Now()
+	for ; s.issuer.Requests("/token", "refresh_token") == 0 && time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
+		call(t, c, "hours", "ann")
+	}
+	if took := time.Since(start); took > 9*time.Second {
+		t.Errorf("the token was renewed after %s", took)
+	}
+}
+
+// An authorization server that is away costs nothing that was there before.
+func TestRenewalIssuerAway(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	s.issuer.Fault(testkit.TokenDown)
+	if _, err := client.Call[string](t.Context(), c, "hours", nil); !errors.Is(err, oauth.ErrUnavailable) {
+		t.Errorf("while it is away: %v", err)
+	}
+	if grants, err := f.Grants(t.Context()); err != nil || len(grants) != 1 || !grants[0].Renewable {
+		t.Errorf("grants %+v, %v", grants, err)
+	}
+	s.issuer.Fault()
+	call(t, c, "hours", "ann")
+	if u.seen() != 1 {
+		t.Errorf("%d pages", u.seen())
+	}
+}
+
+// A refresh token that is refused leads to a page where there is a user, and to ErrLogin where not.
+func TestRenewalRefused(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	var kinds []oauth.EventKind
+	f := flow(t, u.browser(t), oauth.Keep(store), oauth.OnEvent(func(_ context.Context, e oauth.Event) { kinds = append(kinds, e.Kind) }))
+	c := mustConnect(t, f, s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	s.issuer.Fault(testkit.RefreshRevoked)
+	quiet := flow(t, oauth.Keep(store))
+	if _, err := connect(t, quiet, s.url); !errors.Is(err, oauth.ErrLogin) {
+		t.Errorf("without a user: %v", err)
+	}
+	call(t, c, "hours", "ann")
+	if u.seen() != 2 || s.issuer.Requests("/register") != 1 {
+		t.Errorf("%d pages, %d registrations", u.seen(), s.issuer.Requests("/register"))
+	}
+	if want := []oauth.EventKind{oauth.Discovered, oauth.RegisteredNew, oauth.Asked, oauth.Granted, oauth.Discovered, oauth.Asked, oauth.Granted}; !slices.Equal(kinds, want) {
+		t.Errorf("events %v", kinds)
+	}
+}
+
+// An error with status 200 is an error: a refused refresh token leads to a new login.
+func TestRenewalRefusedWithStatus200(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"invalid_grant", "bad_refresh_token", "interaction_required", "consent_required", "login_required"} {
+		s, u, store := open(t), &user{}, oauth.Memory()
+		f := flow(t, u.browser(t), oauth.Keep(store), oauth.HTTPClient(&http.Client{Transport: gitHub{code}}))
+		c := mustConnect(t, f, s.url)
+		call(t, c, "hours", "ann")
+		s.revoke()
+		s.issuer.Fault(testkit.RefreshRevoked)
+		quiet := flow(t, oauth.Keep(store), oauth.HTTPClient(&http.Client{Transport: gitHub{code}}))
+		_, err := connect(t, quiet, s.url)
+		if told, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrLogin) {
+			t.Errorf("%s: %v", code, err)
+		} else if told.Code != code && told.Code != "" {
+			t.Errorf("%s: the error names %q", code, told.Code)
+		}
+		call(t, c, "hours", "ann")
+		if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 2 {
+			t.Errorf("%s: %d renewals, %d pages", code, n, u.seen())
+		}
+	}
+}
 
 // leaver ends a call just after the authorization server has answered it.
 type leaver struct {
