@@ -267,7 +267,11 @@ func (f *configFile) save(text []byte, dirs directories, name, entry string) err
 	if err := f.write(text); err != nil {
 		return err
 	}
-	return dirs.installed().keep(dirs, f.client.Name, name, entry)
+	installed, err := dirs.installed()
+	if err != nil {
+		return err
+	}
+	return installed.keep(dirs, f.client.Name, name, entry)
 }
 
 // write replaces the file in one step, so that a client never reads a half-written file. A change
@@ -291,14 +295,19 @@ func (f *configFile) write(text []byte) error {
 			path = whole
 		}
 	}
+	return replaceFile(path, slices.Concat(f.mark, bytes.ReplaceAll(text, []byte("\n"), []byte(f.ends))), mode)
+}
+
+// replaceFile writes a file in one step, so that other programs never read a half-written one.
+func replaceFile(path string, text []byte, mode fs.FileMode) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".kagami-*")
 	if err != nil {
 		return err
 	}
-	_, err = temporary.Write(slices.Concat(f.mark, bytes.ReplaceAll(text, []byte("\n"), []byte(f.ends))))
+	_, err = temporary.Write(text)
 	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
 	if err == nil {
-		err = retryOnWindows(func() error { return os.Rename(temporary.Name(), path) }) // the client may be reading the file
+		err = retryOnWindows(func() error { return os.Rename(temporary.Name(), path) }) // another program may be reading the file
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())

@@ -115,7 +115,11 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		_, err := fmt.Fprint(a.out, client.Text(r))
 		return err
 	}
-	written, err := file.mine(r.Name, dirs.installed()[client.Name][r.Name])
+	installed, err := dirs.installed()
+	if err != nil {
+		return err
+	}
+	written, err := file.mine(r.Name, installed[client.Name][r.Name])
 	if err != nil {
 		return err
 	}
@@ -182,7 +186,11 @@ func (a *cli) uninstall(ctx context.Context, f *installFlags) error {
 	if err != nil {
 		return err
 	}
-	written := dirs.installed()[client.Name][f.name]
+	installed, err := dirs.installed()
+	if err != nil {
+		return err
+	}
+	written := installed[client.Name][f.name]
 	there, own, err := file.holds(f.name, written)
 	switch {
 	case err != nil:
@@ -359,13 +367,22 @@ type installations map[string]map[string]string
 // own returns the directory of kagami's own files.
 func (d directories) own() string { return filepath.Join(d.config, "kagami") }
 
-func (d directories) installed() installations {
+// installed returns the saved entries. A file that cannot be read is an error, so that it is not replaced by an
+// empty one: another version of kagami may have written it.
+func (d directories) installed() (installations, error) {
 	all := installations{}
-	text, err := os.ReadFile(filepath.Join(d.own(), "installed.json"))
-	if errors.Is(err, fs.ErrNotExist) || json.Unmarshal(text, &all) != nil {
-		return installations{}
+	path := filepath.Join(d.own(), "installed.json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
 	}
-	return all
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading which servers kagami has installed: %s: %w: move the file away to begin a new one", path, err)
+	}
+	return all, nil
 }
 
 // keep saves an entry that kagami has written. If entry is "", keep removes the saved one.
@@ -381,5 +398,5 @@ func (i installations) keep(dirs directories, client, name, entry string) error 
 	if err := os.MkdirAll(dirs.own(), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dirs.own(), "installed.json"), text, 0o600)
+	return replaceFile(filepath.Join(dirs.own(), "installed.json"), text, 0o600)
 }
