@@ -273,6 +273,7 @@ func TestReplayFails(t *testing.T) {
 		want   []string
 	}{
 		"no record":     {"{}\n", []string{"not a record of a session"}},
+		"a newer one":   {"{\"testkit\":2,\"scopes\":7}\n{\"note\":\"x\"}\n", []string{"line 1", "newer version"}},
 		"no line":       {head + "{}\n", []string{"line 2", "one frame"}},
 		"no JSON":       {head + "{\n", []string{"line 2", "unexpected"}},
 		"another one":   {head + ping + `{"server":{"jsonrpc":"2.0","id":1,"result":{"x":1}}}` + "\n", []string{"line 3 is another now", "/result/x is gone, want 1"}},

@@ -58,11 +58,14 @@ func Open(file io.Reader) (*Page, error) {
 	if len(text) > maxSaved {
 		return nil, fmt.Errorf("page: the session is larger than %d MB", maxSaved>>20)
 	}
-	var s saved
-	if err := json.Unmarshal(text, &s); err != nil || s.Format == 0 {
+	var head struct { // read alone, because other versions may have other members
+		Format int `json:"kagamiPage"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil || head.Format == 0 {
 		return nil, errors.New("page: the file is not a session that a page has saved")
 	}
-	if s.Format != savedFormat || s.About == nil || s.Offers == nil {
+	var s saved
+	if err := json.Unmarshal(text, &s); err != nil || s.Format != savedFormat || s.About == nil || s.Offers == nil {
 		return nil, errors.New("page: another version of Kagami has saved this session")
 	}
 	s.complete()

@@ -137,6 +137,9 @@ func TestOpenedFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if _, err := page.Open(strings.NewReader(`{"kagamiPage":2,"calls":{}}`)); err == nil || !strings.Contains(err.Error(), "another version") {
+		t.Errorf("a later version with other members: %v", err)
+	}
 	p, err := page.Open(strings.NewReader(`{"kagamiPage":1,"about":{},"offers":{"tools":[{"name":"a","listed":7},{"name":"c","listed":{"inputSchema":7}}]},"calls":[null,{"id":"x","phase":"sent"},{"id":"c","method":"tools/call","name":"c"}],"frames":[{},{"n":7,"text":"\u0000"},{"n":8,"kind":"http"}]}`))
 	if err != nil {
 		t.Fatal(err)

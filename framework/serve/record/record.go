@@ -93,7 +93,7 @@ func Read(text []byte) (head Head, lines []Line, err error) {
 	for n := 1; in.Scan(); n++ {
 		var line Line
 		if n == 1 {
-			err = json.Unmarshal(in.Bytes(), &head)
+			head, err = readHead(in.Bytes())
 		} else {
 			line, err = readLine(in.Bytes())
 			lines = append(lines, line)
@@ -106,6 +106,19 @@ func Read(text []byte) (head Head, lines []Line, err error) {
 		return head, nil, errors.New("the file is not a record of a session")
 	}
 	return head, lines, nil
+}
+
+func readHead(text []byte) (head Head, err error) {
+	var of struct { // read alone, because other versions may have other members
+		Version int `json:"testkit"`
+	}
+	if err = json.Unmarshal(text, &of); err == nil && of.Version > version {
+		err = errors.New("a newer version of Kagami has written this record")
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &head)
+	}
+	return head, err
 }
 
 func readLine(text []byte) (line Line, err error) {

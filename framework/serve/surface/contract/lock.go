@@ -174,12 +174,18 @@ func (l *Lock) settle() error {
 
 // Parse parses a lock file. If the format is unknown, it returns an error.
 func Parse(raw []byte) (*Lock, error) {
+	var head struct { // read alone, because other versions may have other members
+		Format int `json:"kagamiLock"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("reading a lock file: %w", err)
+	}
+	if head.Format != format {
+		return nil, fmt.Errorf("reading a lock file: its form is number %d, want %d", head.Format, format)
+	}
 	l := &Lock{}
 	if err := json.Unmarshal(raw, l); err != nil {
 		return nil, fmt.Errorf("reading a lock file: %w", err)
-	}
-	if l.Format != format {
-		return nil, fmt.Errorf("reading a lock file: its form is number %d, want %d", l.Format, format)
 	}
 	if err := l.settle(); err != nil {
 		return nil, fmt.Errorf("reading a lock file: %w", err)

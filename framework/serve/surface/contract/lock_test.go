@@ -98,6 +98,7 @@ func TestParseRefuses(t *testing.T) {
 		`[]`:                            "reading a lock file",
 		`{}`:                            "number 0, want 1",
 		`{"kagamiLock":2}`:              "number 2",
+		`{"kagamiLock":2,"tools":{}}`:   "number 2",
 		`{"kagamiLock":1,"tools":[{}]}`: "reading a tool",
 		`{"kagamiLock":1,"prompts":[{"listed":{"name":1}}]}`: "has no name",
 	} {
