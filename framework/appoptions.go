@@ -262,9 +262,9 @@ func WithAuth(a transport.Authenticator) AppOption {
 // continue the call. A state is bound to the name of the app: another app with the same secrets
 // refuses it.
 //
-// Each secret has at least 16 random bytes. The first secret seals; all secrets open. To rotate,
-// put a new secret in front. Remove the old one when states sealed with it have expired (see
-// [WithStateTTL]).
+// Each secret has at least 16 random bytes. The first secret seals; all secrets open. To rotate, first
+// add the new secret after the others in all processes. Then put it first in all processes. Remove the
+// old one when states sealed with it have expired (see [WithStateTTL]).
 //
 // Without this option, processes that share a store ([WithStore]) use a secret from the store.
 // Without a shared store, a round must go to the process that asked; on other processes it fails.
