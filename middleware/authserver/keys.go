@@ -80,7 +80,7 @@ type ringKey struct {
 }
 
 // rotating holds the keys in the store. New sets life, rings, sealer, made and gone before the first
-// use. Public reads and makes keys with mu held.
+// use. Public and ReplaceKeys change keys with mu held.
 type rotating struct {
 	every  time.Duration
 	life   time.Duration // of an access token
@@ -121,48 +121,11 @@ func (k *rotating) public(ctx context.Context, fresh time.Duration) ([]Key, erro
 	defer k.mu.Unlock()
 	now := time.Now()
 	if k.read.IsZero() || now.Sub(k.read) >= fresh {
-		keys, err := k.turn(ctx, now)
-		if err != nil {
+		if err := k.turn(ctx, now, false); err != nil {
 			return nil, err
 		}
-		k.keep(keys, now)
 	}
 	return k.keys, nil
-}
-
-// keep replaces the keys that were read before.
-func (k *rotating) keep(keys []Key, now time.Time) {
-	isGone := func(old Key) bool { return !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == old.ID }) }
-	if slices.ContainsFunc(k.keys, isGone) {
-		k.gone()
-	}
-	k.keys, k.read = keys, now
-}
-
-// replace puts one new key in place of all keys in the store.
-func (k *rotating) replace(ctx context.Context) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := time.Now()
-	key, err := k.make(now)
-	if err != nil {
-		return err
-	}
-	fresh := ring{[]ringKey{key}}
-	err = k.rings.change(ctx, "", func(r *ring) (time.Time, error) {
-		*r = fresh
-		return time.Time{}, nil
-	})
-	if err != nil {
-		return err
-	}
-	k.made(ctx, key.ID)
-	keys, err := k.open(fresh)
-	if err != nil {
-		return err
-	}
-	k.keep(keys, now)
-	return nil
 }
 
 // ReplaceKeys replaces all keys of [Rotating] by a new one at once, because one may be stolen.
@@ -175,7 +138,9 @@ func (s *Server) ReplaceKeys(ctx context.Context) error {
 	if !ok {
 		return errors.New("authserver: ReplaceKeys: the keys are not from Rotating: replace them where the program keeps them")
 	}
-	return k.replace(ctx)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.turn(ctx, time.Now(), true)
 }
 
 // refreshKeys reads the keys of Rotating if that is due, so that a process that only verifies tokens
@@ -192,47 +157,53 @@ func (s *Server) refreshKeys(ctx context.Context) {
 	}
 }
 
-// turn drops old keys and makes new ones, in the store.
-func (k *rotating) turn(ctx context.Context, now time.Time) ([]Key, error) {
-	var kept ring
-	var fresh []string
+// turn drops old keys, or all, makes new ones in the store, and reads the result. mu is held.
+func (k *rotating) turn(ctx context.Context, now time.Time, all bool) error {
+	var kept, fresh []ringKey
 	err := k.rings.change(ctx, "", func(r *ring) (time.Time, error) {
 		before := len(r.Keys)
-		r.Keys = slices.DeleteFunc(r.Keys, func(key ringKey) bool { return now.After(key.NotAfter.Add(k.life + time.Minute)) })
-		gone := before - len(r.Keys)
-		var err error
-		if fresh, err = k.grow(r, now); err != nil {
+		r.Keys = slices.DeleteFunc(r.Keys, func(key ringKey) bool { return all || now.After(key.NotAfter.Add(k.life+time.Minute)) })
+		old := len(r.Keys)
+		if err := k.grow(r, now); err != nil {
 			return time.Time{}, err
 		}
-		kept = *r
-		if len(fresh) == 0 && gone == 0 {
+		kept, fresh = r.Keys, r.Keys[old:]
+		if old == before && len(fresh) == 0 {
 			return time.Time{}, errSame
 		}
 		return time.Time{}, nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, id := range fresh {
-		k.made(ctx, id)
+	for _, key := range fresh {
+		k.made(ctx, key.ID)
 	}
-	return k.open(kept)
+	keys, err := k.open(kept)
+	if err != nil {
+		return err
+	}
+	isGone := func(old Key) bool { return !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == old.ID }) }
+	if slices.ContainsFunc(k.keys, isGone) {
+		k.gone()
+	}
+	k.keys, k.read = keys, now
+	return nil
 }
 
-// grow adds the keys that are due, and returns their IDs. Keys that a clock that was ahead has made
-// for later count only from then on.
-func (k *rotating) grow(r *ring, now time.Time) (fresh []string, err error) {
+// grow adds the keys that are due. Keys that a clock that was ahead has made for later count only from
+// then on.
+func (k *rotating) grow(r *ring, now time.Time) error {
 	for {
 		end := covered(r, now)
 		if end.Sub(now) > min(publishedBefore, k.every/2) {
-			return fresh, nil
+			return nil
 		}
 		key, err := k.make(end)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.Keys = append(r.Keys, key)
-		fresh = append(fresh, key.ID)
 	}
 }
 
@@ -264,9 +235,9 @@ func (k *rotating) make(from time.Time) (ringKey, error) {
 	return ringKey{id, sealed, from, from.Add(k.every)}, err
 }
 
-func (k *rotating) open(r ring) ([]Key, error) {
-	keys := make([]Key, 0, len(r.Keys))
-	for _, kept := range r.Keys {
+func (k *rotating) open(ring []ringKey) ([]Key, error) {
+	keys := make([]Key, 0, len(ring))
+	for _, kept := range ring {
 		var der []byte
 		if err := k.sealer.open("key "+kept.ID, kept.Sealed, &der); err != nil {
 			return nil, fmt.Errorf("%w: the key %s: was Seal changed?", err, kept.ID)
