@@ -8,7 +8,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"encoding/asn1"
 	"errors"
 	"fmt"
@@ -106,11 +105,7 @@ type cryptoSigner struct {
 
 // Sign signs the input of a JWS.
 func (s cryptoSigner) Sign(_ context.Context, input []byte) ([]byte, error) {
-	if s.hash == crypto.SHA256 {
-		sum := sha256.Sum256(input)
-		input = sum[:]
-	}
-	signature, err := s.key.Sign(rand.Reader, input, s.hash)
+	signature, err := crypto.SignMessage(s.key, rand.Reader, input, s.hash)
 	if err != nil || !s.pair {
 		return signature, err
 	}
