@@ -155,29 +155,33 @@ func (s *Server) hasResource(resource string) bool {
 
 var errTarget = refuse("invalid_target", "The resource is not one of this authorization server.")
 
-// resourceFor returns the resource that a request is for.
-func (s *Server) resourceFor(asked []string) (resourceScopes, error) {
+// resourceFor returns the resource that a request is for, as the options write it.
+func (s *Server) resourceFor(asked []string) (string, error) {
 	all := s.allResources()
 	switch {
 	case len(asked) > 1:
-		return resourceScopes{}, refuse("invalid_target", "A token is for one resource.")
+		return "", refuse("invalid_target", "A token is for one resource.")
 	case len(asked) == 0 && len(all) == 1:
-		return all[0], nil
+		return all[0].url, nil
 	case len(asked) == 0:
-		return resourceScopes{}, refuse("invalid_target", "The resource is missing, and there are several.")
+		return "", refuse("invalid_target", "The resource is missing, and there are several.")
 	}
 	for _, r := range all {
 		if r.url == asked[0] || isResource(asked[0]) && strings.TrimSuffix(r.url, "/") == strings.TrimSuffix(asked[0], "/") {
-			return r, nil
+			return r.url, nil
 		}
 	}
-	return resourceScopes{}, errTarget
+	return "", errTarget
 }
 
 // scopesOf returns the scopes that can be granted for a resource.
-func (s *Server) scopesOf(r resourceScopes) []Scope {
-	all := slices.Clone(s.scopes)
-	for _, scope := range r.scopes {
+func (s *Server) scopesOf(resource string) []Scope {
+	all, resources := slices.Clone(s.scopes), s.allResources()
+	i := slices.IndexFunc(resources, func(r resourceScopes) bool { return r.url == resource })
+	if i < 0 {
+		return all
+	}
+	for _, scope := range resources[i].scopes {
 		if !slices.ContainsFunc(all, func(known Scope) bool { return known.Name == scope.Name }) {
 			all = append(all, scope)
 		}
@@ -188,8 +192,8 @@ func (s *Server) scopesOf(r resourceScopes) []Scope {
 // choose returns the scopes that a client gets for its request. Unknown scopes are left out (RFC
 // 6749 §3.3). If nothing would be left, choose returns an error, except for scopes of OpenID Connect:
 // some clients always request these, and they have no meaning here.
-func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, error) {
-	known := s.scopesOf(r)
+func (s *Server) choose(asked, resource string, c *Client) ([]string, error) {
+	known := s.scopesOf(resource)
 	chosen := []string{}
 	if asked == "" {
 		for _, scope := range known {
@@ -211,11 +215,6 @@ func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, er
 		return nil, refuse("invalid_scope", "None of the scopes is known, or the client may not ask for them.")
 	}
 	return chosen, nil
-}
-
-// shownScopes returns scopes with their texts.
-func (s *Server) shownScopes(names []string, r resourceScopes) []Scope {
-	return slices.DeleteFunc(s.scopesOf(r), func(scope Scope) bool { return !slices.Contains(names, scope.Name) })
 }
 
 // owner holds the grants and consents of a user.

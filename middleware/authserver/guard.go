@@ -21,7 +21,7 @@ import (
 func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authenticator {
 	v := s.Verifier(resource)
 	own := []auth.Option{auth.Resource(resource), auth.AuthorizationServers(s.issuer)}
-	for _, scope := range s.scopesOf(s.resourceNamed(resource)) {
+	for _, scope := range s.scopesOf(resource) {
 		own = append(own, auth.Supported(scope.Name))
 		if len(scope.Implies) > 0 {
 			own = append(own, auth.Implies(scope.Name, scope.Implies...))

@@ -213,12 +213,14 @@ func (s *Server) handleMetadata(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) metadata() map[string]any {
-	scopes := []string{}
-	for _, r := range append(s.allResources(), resourceScopes{}) {
-		for _, scope := range s.scopesOf(r) {
-			if !slices.Contains(scopes, scope.Name) {
-				scopes = append(scopes, scope.Name)
-			}
+	all := slices.Clone(s.scopes)
+	for _, r := range s.allResources() {
+		all = append(all, r.scopes...)
+	}
+	var scopes []string
+	for _, scope := range all {
+		if !slices.Contains(scopes, scope.Name) {
+			scopes = append(scopes, scope.Name)
 		}
 	}
 	document := map[string]any{

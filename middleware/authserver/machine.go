@@ -71,7 +71,7 @@ func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grant{Client: t.client.ID, User: User{Subject: t.client.ID}, Resource: resource.url, Scopes: scopes, Key: t.key}
+	g := &grant{Client: t.client.ID, User: User{Subject: t.client.ID}, Resource: resource, Scopes: scopes, Key: t.key}
 	answer, err := s.access(t.http.Context(), "", g, g.Scopes, time.Now())
 	if err == nil {
 		s.emit(t.http, Event{Kind: TokenIssued, Subject: t.client.ID, ClientID: t.client.ID, Resource: g.Resource, Scopes: scopes})
@@ -110,7 +110,7 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 		scopes = narrow(scopes, strings.Fields(wanted))
 	}
 	reference := referenceOf(newHandle())
-	g := &grant{Client: t.client.ID, User: *u, Resource: resource.url, Scopes: narrow(scopes, u.Scopes), Key: t.key, Until: now.Add(s.lives.Access + leeway)}
+	g := &grant{Client: t.client.ID, User: *u, Resource: resource, Scopes: narrow(scopes, u.Scopes), Key: t.key, Until: now.Add(s.lives.Access + leeway)}
 	if err := s.createGrant(ctx, reference, g, nil); errors.Is(err, errDead) {
 		return nil, invalidGrant(err)
 	} else if err != nil {

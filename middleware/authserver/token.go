@@ -103,14 +103,12 @@ func invalidGrant(err error) error {
 	return refusedBy("invalid_grant", "The code or token is not valid, has expired, or was made for another request.", err)
 }
 
-// resourceOf returns the resource that a token request names, as the options write it. Without a
-// resource, it returns "".
+// resourceOf returns the resource that a token request names. Without a resource, it returns "".
 func (s *Server) resourceOf(f url.Values) (string, error) {
 	if !f.Has("resource") {
 		return "", nil
 	}
-	found, err := s.resourceFor(f["resource"])
-	return found.url, err
+	return s.resourceFor(f["resource"])
 }
 
 // byCode redeems a code.

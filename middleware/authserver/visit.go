@@ -146,19 +146,16 @@ func (s *Server) judge(c *Client, v *visit, q url.Values) error {
 	case q.Get("prompt") == "none":
 		return refuse("consent_required", "The user is asked, always.")
 	}
-	found, err := s.resourceFor(q["resource"])
-	if err != nil {
+	var err error
+	if v.Resource, err = s.resourceFor(q["resource"]); err != nil {
 		return err
 	}
-	scopes, err := s.choose(q.Get("scope"), found, c)
-	if err != nil {
-		return err
-	}
-	v.Scopes, v.Resource, v.Challenge = scopes, found.url, challenge
 	if s.dpop {
 		v.Key = q.Get("dpop_jkt")
 	}
-	return nil
+	v.Challenge = challenge
+	v.Scopes, err = s.choose(q.Get("scope"), v.Resource, c)
+	return err
 }
 
 // isChallenge reports whether s is the digest of a verifier: 43 characters of base64url (RFC 7636
@@ -293,21 +290,11 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	if v.silent = silent; silent {
 		return s.decide(w, r, v, u)
 	}
-	resource := s.resourceNamed(v.Resource)
-	page.Scopes = s.shownScopes(narrow(v.Scopes, u.Scopes), resource)
+	names := narrow(v.Scopes, u.Scopes)
+	page.Scopes = slices.DeleteFunc(s.scopesOf(v.Resource), func(scope Scope) bool { return !slices.Contains(names, scope.Name) })
 	page.Known = granted != nil
 	page.More = slices.DeleteFunc(slices.Clone(page.Scopes), func(scope Scope) bool { return slices.Contains(granted, scope.Name) })
 	return s.render(w, r, http.StatusOK, func(p Pages, out io.Writer, nonce string) error { return p.Consent(out, nonce, page) })
-}
-
-// resourceNamed returns a resource that was checked before.
-func (s *Server) resourceNamed(name string) resourceScopes {
-	for _, r := range s.allResources() {
-		if r.url == name {
-			return r
-		}
-	}
-	return resourceScopes{url: name}
 }
 
 // agreedBefore returns the scopes that the user has granted the client before, or nil. silent
