@@ -1,7 +1,7 @@
 package authserver
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -12,67 +12,62 @@ import (
 )
 
 // handleRevoke revokes a token (RFC 7009). Either kind of token ends the grant. The answer for an
-// unknown token is the same. A client's token for itself has no grant, and is refused.
+// unknown token is the same. A client's token for itself has no grant, and is refused (§2.2.1).
 func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r)
 	if err != nil {
 		return err
 	}
-	reference, g, err := s.grantOf(r, f.Get("token"))
-	if err != nil {
+	t, err := s.sent(r.Context(), f.Get("token"))
+	switch {
+	case err != nil:
 		return err
-	}
-	if own, err := s.hasNoGrant(r, c, f.Get("token"), g); own || err != nil {
-		return cmp.Or(err, refuse("unsupported_token_type", "The token has no grant, and stays valid until it expires."))
-	}
-	if g != nil && g.Client == c.ID {
-		was, err := s.end(r.Context(), reference)
+	case t.claims != nil && t.reference == "" && t.claims["client_id"] == c.ID:
+		return refuse("unsupported_token_type", "The token has no grant, and stays valid until it expires.")
+	case t.grant != nil && t.grant.Client == c.ID:
+		was, err := s.end(r.Context(), t.reference)
 		if err != nil {
 			return err
 		}
 		if was {
-			s.emit(r, Event{Kind: Revoked, Subject: g.User.Subject, ClientID: c.ID, Grant: reference, Resource: g.Resource, Reason: "by the client"})
+			s.emit(r, Event{Kind: Revoked, Subject: t.grant.User.Subject, ClientID: c.ID, Grant: t.reference, Resource: t.grant.Resource, Reason: "by the client"})
 		}
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil
 }
 
-// hasNoGrant reports whether a token is a valid one that the client has for itself (RFC 7009 §2.2.1).
-func (s *Server) hasNoGrant(r *http.Request, c *Client, token string, g *grant) (bool, error) {
-	if g != nil || !strings.Contains(token, ".") {
-		return false, nil
-	}
-	p, err := s.verifyOwn(r.Context(), token)
-	if err != nil || p == nil {
-		return false, err
-	}
-	return p.Claims["gid"] == nil && p.Claims["client_id"] == c.ID, nil
+// sentToken is a token that a client asks about.
+type sentToken struct {
+	claims    map[string]any // of a valid access token of this server; nil for any other text
+	reference string         // of the grant
+	grant     *grant         // of a valid access token or a refresh token; nil if there is none
 }
 
-// grantOf returns the grant of an access token or refresh token that this server issued. For any
-// other token, it returns nil.
-func (s *Server) grantOf(r *http.Request, token string) (reference string, g *grant, err error) {
-	if strings.Contains(token, ".") {
-		p, err := s.verifyOwn(r.Context(), token)
+// sent finds out what a token is.
+func (s *Server) sent(ctx context.Context, token string) (t sentToken, err error) {
+	access := strings.Contains(token, ".")
+	if access {
+		p, err := s.verifyOwn(ctx, token)
 		if err != nil || p == nil {
-			return "", nil, err
+			return t, err
 		}
-		reference, _ = p.Claims["gid"].(string)
+		t.claims = p.Claims
+		t.reference, _ = p.Claims["gid"].(string)
 	} else if handle := handleOf(token); handle != nil {
-		reference = referenceOf(handle)
+		t.reference = referenceOf(handle)
 	}
-	if reference == "" {
-		return "", nil, nil
+	if t.reference == "" {
+		return t, nil
 	}
-	g, err = s.grants.get(r.Context(), reference)
+	g, err := s.grants.get(ctx, t.reference)
 	if errors.Is(err, session.ErrNotFound) {
-		return "", nil, nil
+		return t, nil
 	}
-	if err == nil && !strings.Contains(token, ".") && !sameDigest(g.Current, token) && !sameDigest(g.Previous, token) {
-		g = nil
+	if err == nil && (access || sameDigest(g.Current, token) || sameDigest(g.Previous, token)) {
+		t.grant = g
 	}
-	return reference, g, err
+	return t, err
 }
 
 // handleIntrospect answers introspection requests (RFC 7662) of resource servers in other processes.
@@ -89,38 +84,34 @@ func (s *Server) handleIntrospect(w http.ResponseWriter, r *http.Request) error 
 	case !c.Introspects:
 		return refusedAs(http.StatusForbidden, "unauthorized_client", "The client may not introspect.", errors.New("the client "+c.ID+" is registered without Introspects"))
 	}
-	answer, err := s.introspect(r, f.Get("token"))
+	answer, err := s.introspect(r.Context(), f.Get("token"))
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-func (s *Server) introspect(r *http.Request, token string) (map[string]any, error) {
+func (s *Server) introspect(ctx context.Context, token string) (map[string]any, error) {
 	inactive := map[string]any{"active": false}
-	reference, g, err := s.grantOf(r, token)
+	t, err := s.sent(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(token, ".") {
-		if g == nil || g.Dead || !sameDigest(g.Current, token) {
+	if t.claims == nil { // not an access token
+		if t.grant == nil || t.grant.Dead || !sameDigest(t.grant.Current, token) {
 			return inactive, nil
 		}
-		claims := s.claimsOf(reference, g, g.Rotated)
+		claims := s.claimsOf(t.reference, t.grant, t.grant.Rotated)
 		delete(claims, "jti")
-		claims["active"], claims["exp"] = true, g.expires(s.lives.Refresh).Unix()
+		claims["active"], claims["exp"] = true, t.grant.expires(s.lives.Refresh).Unix()
 		return claims, nil
 	}
-	p, err := s.verifyOwn(r.Context(), token)
-	if err != nil || p == nil {
-		return inactive, err
-	}
-	if named, _ := p.Claims["gid"].(string); named != "" {
-		if dead, _, err := s.state(r.Context(), reference, time.Now()); err != nil || g == nil || dead {
+	if t.reference != "" {
+		if dead, _, err := s.state(ctx, t.reference, time.Now()); err != nil || dead {
 			return inactive, err
 		}
 	}
-	answer := maps.Clone(p.Claims)
+	answer := maps.Clone(t.claims)
 	answer["active"], answer["token_type"] = true, "Bearer" // a claim of the user cannot replace them
 	if _, bound := answer["cnf"]; bound {
 		answer["token_type"] = "DPoP"
