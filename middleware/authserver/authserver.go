@@ -242,11 +242,11 @@ type givenConsent struct {
 // ended.
 const maxOwned = 200
 
-// addOwned records a grant of a user before it is stored, and again before its code is redeemed.
-// Therefore Revoke finds every grant. It usually returns the zero value. If the user has too many
-// grants, it returns a grant to end.
-func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) (ends ownedGrant, err error) {
-	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
+// noteOwned records a grant of a user before it is stored, and again before its code is redeemed.
+// Therefore Revoke finds every grant. If the user has too many grants, it ends one.
+func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) error {
+	var ends ownedGrant
+	err := s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
 		now := time.Now()
 		ends = ownedGrant{}
 		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
@@ -265,7 +265,10 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 		}
 		return now.Add(s.lives.Grant + time.Minute), nil
 	})
-	return ends, err
+	if err == nil && ends.Reference != "" {
+		_, err = s.endOwned(ctx, ends)
+	}
+	return err
 }
 
 // Revoke ends all grants of a user. If client is not empty, it ends only the grants of that client.
@@ -299,7 +302,7 @@ func (s *Server) end(ctx context.Context, reference string) (was bool, err error
 	return s.endUntil(ctx, reference, time.Time{})
 }
 
-// endOwned ends a grant of a user. Its record may not be stored yet, because addOwned runs before.
+// endOwned ends a grant of a user. Its record may not be stored yet, because noteOwned runs before.
 // Then endOwned stores a dead record, and createGrant fails.
 func (s *Server) endOwned(ctx context.Context, g ownedGrant) (was bool, err error) {
 	latest := time.Now().Add(max(s.lives.Code, s.lives.Access) + time.Minute) // of a grant that is being created

@@ -155,15 +155,6 @@ func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) 
 	return s.response(v, url.Values{"code": {code}}), nil
 }
 
-// noteOwned calls addOwned, and ends the grant that addOwned returns.
-func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) error {
-	ends, err := s.addOwned(ctx, subject, g, given)
-	if err == nil && ends.Reference != "" {
-		_, err = s.endOwned(ctx, ends)
-	}
-	return err
-}
-
 // createGrant records a grant of a user, and then stores it. If it was revoked in between, the error
 // is errDead.
 func (s *Server) createGrant(ctx context.Context, reference string, g *grant, given *givenConsent) error {
