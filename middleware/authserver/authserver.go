@@ -110,9 +110,6 @@ func (s *Server) prepare() {
 	if s.nonceKey != nil {
 		s.nonces = proof.NewNonces(s.nonceKey)
 	}
-	if s.pages == nil {
-		s.pages = plain{}
-	}
 	if k, ok := s.keys.(*rotating); ok {
 		k.rings, k.sealer, k.life = table[ring]{"keys", s.store}, s.sealer, s.lives.Access
 		k.made = func(ctx context.Context, id string) { s.tell(ctx, Event{Kind: KeyRotated, Reason: id}) }

@@ -43,7 +43,7 @@ type config struct {
 	policy      Policy
 	fetcher     Fetcher // of what clients name that registered themselves
 	trusted     Fetcher // of what clients by hand name
-	pages       Pages
+	pages       Pages   // nil: plain
 	remember    time.Duration
 	protect     func(http.Handler) http.Handler
 }

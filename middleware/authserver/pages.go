@@ -91,7 +91,7 @@ func pageFault(status int, m message, err error) error {
 // page.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, page func(p Pages, out io.Writer, nonce string) error) error {
 	pages, nonce := s.pages, rand.Text()
-	if _, ok := pages.(plain); ok {
+	if pages == nil {
 		pages = plain{spoken(r.Header.Get("Accept-Language"))}
 	}
 	var out bytes.Buffer
