@@ -144,7 +144,7 @@ func (s *Server) stands(ctx context.Context, reference string) error {
 	state := s.alive.get(reference)
 	if !now.Before(state.until) {
 		var err error
-		if state.dead, state.until, err = s.state(ctx, reference, now); err != nil {
+		if state, err = s.state(ctx, reference, now); err != nil {
 			return errors.Join(auth.ErrUnavailable, err)
 		}
 		s.noteAlive(reference, state)
@@ -156,25 +156,21 @@ func (s *Server) stands(ctx context.Context, reference string) error {
 }
 
 // state reads whether a grant has ended, and how long this result is valid.
-func (s *Server) state(ctx context.Context, reference string, now time.Time) (dead bool, until time.Time, err error) {
+func (s *Server) state(ctx context.Context, reference string, now time.Time) (lived, error) {
 	g, err := s.grants.get(ctx, reference)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
-		return true, now.Add(aliveFor), nil
+		return lived{true, now.Add(aliveFor)}, nil
 	case err != nil:
-		return false, time.Time{}, err
-	case g.Dead:
-		return true, now.Add(aliveFor), nil
+		return lived{}, err
 	}
 	b, ok := s.mode.(*broker)
-	if !ok || g.Upstream == "" { // not a provider's grant, such as one of an ID-JAG
-		return false, now.Add(aliveFor), nil
+	if !ok || g.Dead || g.Upstream == "" { // the last for a grant of an ID-JAG, which no provider vouches for
+		return lived{g.Dead, now.Add(aliveFor)}, nil
 	}
-	switch err := b.vouches(ctx, reference, g); {
-	case errors.Is(err, ErrUnknown):
-		return true, now.Add(aliveFor), nil
-	case err != nil:
-		return false, time.Time{}, err
+	err = b.vouches(ctx, reference, g)
+	if errors.Is(err, ErrUnknown) {
+		return lived{true, now.Add(aliveFor)}, nil
 	}
-	return false, now.Add(min(aliveFor, b.vouch)), nil
+	return lived{false, now.Add(min(aliveFor, b.vouch))}, err
 }

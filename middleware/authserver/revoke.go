@@ -107,7 +107,7 @@ func (s *Server) introspect(ctx context.Context, token string) (map[string]any, 
 		return claims, nil
 	}
 	if t.reference != "" {
-		if dead, _, err := s.state(ctx, t.reference, time.Now()); err != nil || dead {
+		if state, err := s.state(ctx, t.reference, time.Now()); err != nil || state.dead {
 			return inactive, err
 		}
 	}
