@@ -195,7 +195,11 @@ func (s *Server) cookieName(name string) string {
 
 // setCookie sets a cookie for a while. If life is 0, the cookie lasts until the browser is closed.
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
-	full := s.cookieName(name)
+	set := func(full, value string, seconds int) {
+		http.SetCookie(w, &http.Cookie{
+			Name: full, Value: value, Path: "/", MaxAge: seconds, Secure: s.secure(), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		})
+	}
 	if strings.HasPrefix(name, visitCookie) {
 		var old []string
 		for _, c := range r.Cookies() {
@@ -204,12 +208,10 @@ func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value s
 			}
 		}
 		for _, stale := range old[:max(len(old)-maxCookies+1, 0)] {
-			http.SetCookie(w, &http.Cookie{Name: stale, Path: "/", MaxAge: -1, Secure: s.secure(), HttpOnly: true, SameSite: http.SameSiteLaxMode})
+			set(stale, "", -1)
 		}
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: full, Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: s.secure(), HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	})
+	set(s.cookieName(name), value, int(life/time.Second))
 }
 
 // cookie returns the value of a cookie, or "" if there is none.
@@ -281,10 +283,8 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	}
 	who := shortDigest("user", u.Subject)
 	page.Form = map[string]string{"visit": v.ID, "user": who, "token": s.formToken(r, v, who)}
-	if c.Known == ByDocument {
-		if at, err := url.Parse(c.ID); err == nil {
-			page.ClientHost = at.Host
-		}
+	if at, err := url.Parse(c.ID); err == nil && c.Known == ByDocument {
+		page.ClientHost = at.Host
 	}
 	granted, silent := s.agreedBefore(r, v, c, u, page.Loopback)
 	if v.silent = silent; silent {
