@@ -139,10 +139,7 @@ func (b *broker) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if v.Answer != "" {
 		return b.server.leave(w, r, v, "")
 	}
-	at, err := url.Parse(cmp.Or(b.provider.Issuer, b.provider.Authorize))
-	if err != nil {
-		return err
-	}
+	at, _ := url.Parse(cmp.Or(b.provider.Issuer, b.provider.Authorize)) // bind has parsed it
 	meta, err := b.remote.discover(r.Context())
 	if err != nil {
 		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
@@ -301,11 +298,10 @@ func (b *broker) notArrived(w http.ResponseWriter, r *http.Request, v *visit, er
 	if again, failed := s.visits.get(r.Context(), v.ID); failed == nil && again.Answer != "" {
 		return s.leave(w, r, again, "") // the page was loaded twice, and the other one has used the code
 	}
+	s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
 	if errors.Is(err, errNotIn) {
-		s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
 		return s.leave(w, r, v, s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The user has no access to this server."}}))
 	}
-	s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
 	return pageFault(http.StatusForbidden, msgProviderNo, err)
 }
 

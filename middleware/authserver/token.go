@@ -81,10 +81,7 @@ func (s *Server) grantTypes() []string {
 
 // proven checks the proof of possession of a token request (RFC 9449 §5).
 func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
-	at, err := url.Parse(s.at("/token"))
-	if err != nil {
-		return "", err
-	}
+	at, _ := url.Parse(s.at("/token")) // New has parsed the issuer
 	thumbprint, err = s.proofs.Check(r.Header.Values("DPoP"), proof.Wanted{Method: r.Method, URLs: []*url.URL{at}, Nonces: s.nonces})
 	if wrong, ok := errors.AsType[*proof.Error](err); ok {
 		return "", refusedBy("invalid_dpop_proof", "DPoP: "+wrong.Reason+".", err)
