@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
@@ -92,8 +93,9 @@ type broker struct {
 	callback string
 
 	server   *Server
-	remote   upstream
-	identity *auth.JWT // checks ID tokens; nil without Issuer
+	client   *http.Client
+	identity *auth.JWT                        // checks ID tokens; nil without Issuer
+	meta     atomic.Pointer[upstreamMetadata] // nil until discover has read it
 }
 
 // upstreamVisit is the request to the provider. It is created after the user agreed on this
@@ -121,9 +123,12 @@ func (b *broker) bind(s *Server) error {
 		return errors.Join(f.all...)
 	}
 	b.server = s
-	b.remote.provider, b.remote.client = p, newUpstreamClient()
+	b.client = &http.Client{
+		Timeout: upstreamTime, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	if p.Issuer != "" {
-		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.remote.client}
+		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.client}
 	}
 	return nil
 }
@@ -140,7 +145,7 @@ func (b *broker) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return b.server.leave(w, r, v, "")
 	}
 	at, _ := url.Parse(cmp.Or(b.provider.Issuer, b.provider.Authorize)) // bind has parsed it
-	meta, err := b.remote.discover(r.Context())
+	meta, err := b.discover(r.Context())
 	if err != nil {
 		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
 	}
@@ -167,7 +172,7 @@ func (b *broker) scopes(meta *upstreamMetadata, v *visit) []string {
 // agreed redirects the browser to the provider. The second time, it uses the same request.
 func (b *broker) agreed(w http.ResponseWriter, r *http.Request, v *visit, _ *User) error {
 	ctx, s := r.Context(), b.server
-	meta, err := b.remote.discover(ctx)
+	meta, err := b.discover(ctx)
 	if err != nil {
 		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
 	}
@@ -255,7 +260,7 @@ func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 	if v.Answer != "" {
 		return s.leave(w, r, v, "")
 	}
-	meta, err := b.remote.discover(ctx)
+	meta, err := b.discover(ctx)
 	if err != nil {
 		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
 	}
@@ -315,7 +320,7 @@ func (b *broker) arrive(ctx context.Context, v *visit, code string) (*User, *ups
 	if !b.provider.NoPKCE {
 		form.Set("code_verifier", ask.Verifier)
 	}
-	got, err := b.remote.token(ctx, form)
+	got, err := b.token(ctx, form)
 	if err != nil {
 		return nil, nil, err
 	}

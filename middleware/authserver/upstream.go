@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -115,33 +114,19 @@ func namedScopes(scope any) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// upstream makes requests to the provider.
-type upstream struct {
-	provider *Provider
-	client   *http.Client
-	meta     atomic.Pointer[upstreamMetadata] // nil until discover has read it
-}
-
-func newUpstreamClient() *http.Client {
-	return &http.Client{
-		Timeout: upstreamTime, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
 // discover returns the provider's metadata. It is at most ten minutes old, unless the provider is
 // away.
-func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
-	p := u.provider
+func (b *broker) discover(ctx context.Context) (*upstreamMetadata, error) {
+	p := &b.provider
 	if p.Issuer == "" {
 		return &upstreamMetadata{Authorize: p.Authorize, Token: p.Token, Revoke: p.RevokeURL}, nil
 	}
-	meta := u.meta.Load()
+	meta := b.meta.Load()
 	if meta != nil && time.Since(meta.read) < metadataFresh {
 		return meta, nil
 	}
 	found := &upstreamMetadata{}
-	status, err := u.get(ctx, strings.TrimSuffix(p.Issuer, "/")+"/.well-known/openid-configuration", "", found)
+	status, err := b.get(ctx, strings.TrimSuffix(p.Issuer, "/")+"/.well-known/openid-configuration", "", found)
 	if err == nil && (status != http.StatusOK || found.Issuer != p.Issuer || found.Authorize == "" || found.Token == "") {
 		err = fmt.Errorf("%w: its metadata has status %d, and is for the issuer %q", errAway, status, shownText(found.Issuer))
 	}
@@ -152,12 +137,12 @@ func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
 		*found = *meta
 	}
 	found.read = time.Now()
-	u.meta.Store(found)
+	b.meta.Store(found)
 	return found, nil
 }
 
 // get reads a JSON document.
-func (u *upstream) get(ctx context.Context, address, token string, into any) (int, error) {
+func (b *broker) get(ctx context.Context, address, token string, into any) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return 0, err
@@ -165,12 +150,12 @@ func (u *upstream) get(ctx context.Context, address, token string, into any) (in
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return u.do(r, into)
+	return b.do(r, into)
 }
 
-func (u *upstream) do(r *http.Request, into any) (int, error) {
+func (b *broker) do(r *http.Request, into any) (int, error) {
 	r.Header.Set("Accept", "application/json")
-	resp, err := u.client.Do(r)
+	resp, err := b.client.Do(r)
 	if err != nil {
 		return 0, errors.Join(errAway, err)
 	}
@@ -186,8 +171,8 @@ func (u *upstream) do(r *http.Request, into any) (int, error) {
 }
 
 // post sends a form with the program's credentials at the provider.
-func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address string, form url.Values, into any) (int, error) {
-	p := u.provider
+func (b *broker) post(ctx context.Context, meta *upstreamMetadata, address string, form url.Values, into any) (int, error) {
+	p := &b.provider
 	basic := p.ClientSecret != "" && (len(meta.Methods) == 0 || slices.Contains(meta.Methods, methodBasic))
 	if !basic {
 		form.Set("client_id", p.ClientID)
@@ -203,7 +188,7 @@ func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address str
 	if basic {
 		r.SetBasicAuth(url.QueryEscape(p.ClientID), url.QueryEscape(p.ClientSecret))
 	}
-	return u.do(r, into)
+	return b.do(r, into)
 }
 
 // refusal returns the error of an answer without a token. Some providers, such as GitHub, answer an
@@ -228,13 +213,13 @@ func (a *upstreamAnswer) refusal(status int, grantType string) error {
 }
 
 // token sends a request to the provider's token endpoint. Its errors are the errors of do and refusal.
-func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer, error) {
-	meta, err := u.discover(ctx)
+func (b *broker) token(ctx context.Context, form url.Values) (*upstreamAnswer, error) {
+	meta, err := b.discover(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a := &upstreamAnswer{}
-	status, err := u.post(ctx, meta, meta.Token, form, a)
+	status, err := b.post(ctx, meta, meta.Token, form, a)
 	switch {
 	case err != nil:
 		return nil, err
@@ -247,7 +232,7 @@ func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer,
 // giveBack revokes the provider's tokens, if the provider supports that.
 func (b *broker) giveBack(ctx context.Context, sealed string) {
 	var held upstreamSession
-	meta, err := b.remote.discover(ctx)
+	meta, err := b.discover(ctx)
 	if err != nil || meta.Revoke == "" || b.server.sealer.open(upstreamPurpose, sealed, &held) != nil {
 		return
 	}
@@ -256,7 +241,7 @@ func (b *broker) giveBack(ctx context.Context, sealed string) {
 		form = url.Values{"token": {held.Refresh}, "token_type_hint": {"refresh_token"}}
 	}
 	var ignored any
-	_, _ = b.remote.post(ctx, meta, meta.Revoke, form, &ignored) // the grant has ended here in any case
+	_, _ = b.post(ctx, meta, meta.Revoke, form, &ignored) // the grant has ended here in any case
 }
 
 // vouches returns nil if the provider still confirms the session of a grant. ErrUnknown ends the
@@ -397,7 +382,7 @@ func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSess
 	confirmed := *u
 	confirmed.Confirmed = now
 	if u.Refresh != "" {
-		got, err := b.remote.token(ctx, url.Values{"grant_type": {grantRefresh}, "refresh_token": {u.Refresh}})
+		got, err := b.token(ctx, url.Values{"grant_type": {grantRefresh}, "refresh_token": {u.Refresh}})
 		if err != nil {
 			return nil, err
 		}
@@ -415,12 +400,12 @@ func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSess
 		}
 		return &confirmed, err
 	}
-	meta, err := b.remote.discover(ctx)
+	meta, err := b.discover(ctx)
 	if err != nil || meta.UserInfo == "" {
 		return &confirmed, err
 	}
 	var ignored any
-	status, err := b.remote.get(ctx, meta.UserInfo, u.Access, &ignored)
+	status, err := b.get(ctx, meta.UserInfo, u.Access, &ignored)
 	switch {
 	case err != nil:
 		return nil, err
