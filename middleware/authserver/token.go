@@ -29,6 +29,11 @@ type tokenRequest struct {
 	form   url.Values
 	client *Client
 	key    string // thumbprint of the proof's key; empty without DPoP
+
+	// Set by find, for a code or refresh token.
+	resource  string // that the request names, or ""
+	handle    []byte // in the code or token
+	reference string // of its grant
 }
 
 // handleToken serves the token endpoint (OAuth 2.1 §3.2).
@@ -100,41 +105,41 @@ func invalidGrant(err error) error {
 	return refusedBy("invalid_grant", "The code or token is not valid, has expired, or was made for another request.", err)
 }
 
-// resourceOf returns the resource that a token request names. Without a resource, it returns "".
-func (s *Server) resourceOf(f url.Values) (string, error) {
-	if !f.Has("resource") {
-		return "", nil
+// find reads the resource and the grant that a request with a code or refresh token names.
+func (s *Server) find(t *tokenRequest, secret string) (err error) {
+	if t.form.Has("resource") {
+		if t.resource, err = s.resourceFor(t.form["resource"]); err != nil {
+			return err
+		}
 	}
-	return s.resourceFor(f["resource"])
+	if t.handle = handleOf(secret); t.handle == nil {
+		return invalidGrant(errNoGrant)
+	}
+	t.reference = referenceOf(t.handle)
+	return nil
 }
 
 // byCode redeems a code.
 func (s *Server) byCode(t *tokenRequest) (*tokenAnswer, error) {
 	ctx, f := t.http.Context(), t.form
-	resource, err := s.resourceOf(f)
-	if err != nil {
+	if err := s.find(t, f.Get("code")); err != nil {
 		return nil, err
 	}
 	ask := redemption{
 		code: f.Get("code"), client: t.client.ID, redirect: f.Get("redirect_uri"), verifier: f.Get("code_verifier"),
-		resource: resource, key: t.key, oneRedirect: len(t.client.RedirectURIs) == 1,
+		resource: t.resource, key: t.key, oneRedirect: len(t.client.RedirectURIs) == 1,
 	}
-	handle := handleOf(ask.code)
-	if handle == nil {
-		return nil, invalidGrant(errNoGrant)
-	}
-	reference := referenceOf(handle)
-	if err := s.noteRedeemed(ctx, reference, ask, t.client); err != nil {
+	if err := s.noteRedeemed(ctx, t, ask); err != nil {
 		return nil, err
 	}
 	var answer *tokenAnswer
 	var verdict error
 	var kept grant
-	err = s.grants.change(ctx, reference, func(g *grant) (expires time.Time, err error) {
+	err := s.grants.change(ctx, t.reference, func(g *grant) (expires time.Time, err error) {
 		now := time.Now()
 		verdict = g.redeem(now, ask)
 		if verdict == nil {
-			answer, err = s.answer(ctx, reference, handle, g, g.Scopes, now, t.client.may(grantRefresh))
+			answer, err = s.answer(ctx, t, g, g.Scopes, now)
 		} else if !errors.Is(verdict, errReplayed) {
 			err = errSame
 		}
@@ -144,46 +149,52 @@ func (s *Server) byCode(t *tokenRequest) (*tokenAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := Event{Kind: TokenIssued, Subject: kept.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: kept.Resource, Scopes: kept.Scopes}
-	switch {
-	case errors.Is(verdict, errReplayed):
-		_, err := s.end(ctx, reference)
-		told.Kind, told.Reason = CodeReplayed, verdict.Error()
-		s.emit(t.http, told)
-		return nil, errors.Join(invalidGrant(verdict), err)
-	case verdict != nil:
-		return nil, invalidGrant(verdict)
+	return answer, s.settle(t, &kept, verdict, Event{Kind: TokenIssued}, CodeReplayed)
+}
+
+// settle reports a redemption or a refresh as an event, and returns why it was refused. It ends a
+// grant with a code or token that was used before.
+func (s *Server) settle(t *tokenRequest, g *grant, refusal error, e Event, replayed EventKind) error {
+	e.Subject, e.ClientID, e.Grant, e.Resource, e.Scopes = g.User.Subject, t.client.ID, t.reference, g.Resource, g.Scopes
+	if refusal == nil {
+		s.emit(t.http, e)
+		return nil
 	}
-	s.emit(t.http, told)
-	return answer, nil
+	if errors.Is(refusal, errReplayed) {
+		_, err := s.end(t.http.Context(), t.reference)
+		refusal = errors.Join(refusal, err)
+		e.Kind, e.Reason = replayed, errReplayed.Error()
+		s.emit(t.http, e)
+	}
+	return invalidGrant(refusal)
 }
 
 // noteRedeemed records that the owner and the client of a grant have it for longer than its code
 // lives. It runs before the redemption. If the process ends in between, Revoke still finds the
 // grant.
-func (s *Server) noteRedeemed(ctx context.Context, reference string, ask redemption, c *Client) error {
-	g, err := s.grants.get(ctx, reference)
+func (s *Server) noteRedeemed(ctx context.Context, t *tokenRequest, ask redemption) error {
+	g, err := s.grants.get(ctx, t.reference)
 	if errors.Is(err, session.ErrNotFound) {
 		return nil // redeem reports this
 	}
 	if err != nil || g.redeem(time.Now(), ask) != nil {
 		return err
 	}
-	if err := s.noteOwned(ctx, g.User.Subject, ownedGrant{reference, g.Client, g.Until}, nil); err != nil {
+	if err := s.noteOwned(ctx, g.User.Subject, ownedGrant{t.reference, g.Client, g.Until}, nil); err != nil {
 		return err
 	}
-	return s.used(ctx, c, g.Until)
+	return s.used(ctx, t.client, g.Until)
 }
 
 // answer signs a token for a grant, with some of its scopes. If the client uses refresh tokens, it
 // also puts a new one into the grant.
-func (s *Server) answer(ctx context.Context, reference string, handle []byte, g *grant, scopes []string, now time.Time, refresh bool) (*tokenAnswer, error) {
-	a, err := s.access(ctx, reference, g, scopes, now)
-	if err != nil || !refresh {
+func (s *Server) answer(ctx context.Context, t *tokenRequest, g *grant, scopes []string, now time.Time) (*tokenAnswer, error) {
+	a, err := s.access(ctx, t.reference, g, scopes, now)
+	if err != nil || !t.client.may(grantRefresh) {
 		return a, err
 	}
-	a.Refresh = newSecret(handle)
-	sealed, err := s.sealer.seal("answer "+reference, a)
+	a.Refresh = newSecret(t.handle)
+	sealed, err := s.sealer.seal("answer "+t.reference, a)
 	if err != nil {
 		return nil, err
 	}
@@ -211,16 +222,10 @@ func (s *Server) access(ctx context.Context, reference string, g *grant, scopes 
 func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	ctx, f, now := t.http.Context(), t.form, time.Now()
 	token := f.Get("refresh_token")
-	resource, err := s.resourceOf(f)
-	if err != nil {
+	if err := s.find(t, token); err != nil {
 		return nil, err
 	}
-	handle := handleOf(token)
-	if handle == nil {
-		return nil, invalidGrant(errNoGrant)
-	}
-	reference := referenceOf(handle)
-	seen, err := s.grants.get(ctx, reference)
+	seen, err := s.grants.get(ctx, t.reference)
 	if errors.Is(err, session.ErrNotFound) {
 		return nil, invalidGrant(errNoGrant)
 	}
@@ -232,25 +237,25 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 		if key != "" && t.client.Method != methodNone {
 			key = g.Key // the client's authentication protects the refresh token, so the key may change (RFC 9449 §5)
 		}
-		return g.refresh(now, token, t.client.ID, resource, key, s.grace)
+		return g.refresh(now, token, t.client.ID, t.resource, key, s.grace)
 	}
 	user := seen.User
 	if again, refusal := judge(seen); refusal == nil && !again {
-		if user, err = s.stillUser(t, reference, seen); err != nil {
+		if user, err = s.stillUser(t, seen); err != nil {
 			return nil, err
 		}
 	}
 	var answer *tokenAnswer
 	var again bool
 	var refusal error
-	err = s.grants.change(ctx, reference, func(g *grant) (expires time.Time, err error) {
+	err = s.grants.change(ctx, t.reference, func(g *grant) (expires time.Time, err error) {
 		again, refusal = judge(g)
 		switch {
 		case errors.Is(refusal, errReplayed):
 		case refusal != nil:
 			err = errSame
 		case again:
-			if answer, err = s.sameAnswer(t, reference, g, now); err == nil {
+			if answer, err = s.sameAnswer(t, g, now); err == nil {
 				err = errSame
 			}
 		default:
@@ -258,7 +263,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // scopes that the user has lost are also removed from the grant
 			var scopes []string
 			if scopes, err = narrower(g.Scopes, f.Get("scope")); err == nil {
-				answer, err = s.answer(ctx, reference, handle, g, scopes, now, true)
+				answer, err = s.answer(ctx, t, g, scopes, now)
 			}
 		}
 		return g.expires(s.lives.Refresh), err
@@ -266,43 +271,27 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer, s.afterRefresh(t, reference, seen, again, refusal)
+	e := Event{Kind: Refreshed}
+	if again {
+		e.Reason = "again, within Grace"
+	}
+	return answer, s.settle(t, seen, refusal, e, RefreshReplayed)
 }
 
 // stillUser returns the user of a grant, and records the use of the client. If there is no such user
 // any more, it ends the grant.
-func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, error) {
+func (s *Server) stillUser(t *tokenRequest, g *grant) (User, error) {
 	ctx := t.http.Context()
-	u, err := s.mode.lookup(ctx, reference, g)
+	u, err := s.mode.lookup(ctx, t.reference, g)
 	if errors.Is(err, ErrUnknown) {
-		_, failed := s.end(ctx, reference)
-		s.emit(t.http, Event{Kind: Revoked, Subject: g.User.Subject, ClientID: g.Client, Grant: reference, Reason: "the user is no longer known"})
+		_, failed := s.end(ctx, t.reference)
+		s.emit(t.http, Event{Kind: Revoked, Subject: g.User.Subject, ClientID: g.Client, Grant: t.reference, Reason: "the user is no longer known"})
 		return User{}, errors.Join(invalidGrant(err), failed)
 	}
 	if err != nil {
 		return User{}, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
 	}
 	return *u, s.used(ctx, t.client, time.Time{})
-}
-
-// afterRefresh reports a refresh as an event, and returns why it was refused.
-func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, again bool, refusal error) error {
-	e := Event{Kind: Refreshed, Subject: g.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: g.Resource, Scopes: g.Scopes}
-	switch {
-	case errors.Is(refusal, errReplayed):
-		_, err := s.end(t.http.Context(), reference)
-		refusal = errors.Join(refusal, err)
-		e.Kind, e.Reason = RefreshReplayed, errReplayed.Error()
-	case refusal != nil:
-		return invalidGrant(refusal)
-	case again:
-		e.Reason = "again, within Grace"
-	}
-	s.emit(t.http, e)
-	if refusal != nil {
-		return invalidGrant(refusal)
-	}
-	return nil
 }
 
 // narrower returns the scopes that a refresh asks for, or all of the grant if it asks for none. It
@@ -321,18 +310,18 @@ func narrower(granted []string, asked string) ([]string, error) {
 // sameAnswer returns the answer of the last refresh for the token that it replaced. If this request
 // asks for other scopes or has another key, the access token is another one; the refresh token is
 // still the same.
-func (s *Server) sameAnswer(t *tokenRequest, reference string, g *grant, now time.Time) (*tokenAnswer, error) {
+func (s *Server) sameAnswer(t *tokenRequest, g *grant, now time.Time) (*tokenAnswer, error) {
 	last := &tokenAnswer{}
 	scopes, err := narrower(g.Scopes, t.form.Get("scope"))
 	if err == nil {
-		err = s.sealer.open("answer "+reference, g.Last, last)
+		err = s.sealer.open("answer "+t.reference, g.Last, last)
 	}
 	if err != nil || last.Scope == strings.Join(scopes, " ") && g.Key == t.key {
 		return last, err
 	}
 	bound := *g
 	bound.Key = t.key
-	a, err := s.access(t.http.Context(), reference, &bound, scopes, now)
+	a, err := s.access(t.http.Context(), t.reference, &bound, scopes, now)
 	if err == nil {
 		a.Refresh = last.Refresh
 	}
