@@ -68,18 +68,17 @@ type Server struct {
 func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 	c, err := newConfig(opts)
 	s := &Server{config: c, issuer: issuer, mode: m, byHand: map[string]*Client{}, proofs: proof.New(), verifiers: map[string]*auth.JWT{}}
-	u, failed := url.Parse(issuer)
+	u, _ := url.Parse(issuer) // isResource reports the error
 	switch {
-	case failed != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || strings.Contains(issuer, "#") || u.Scheme != "https" && u.Scheme != "http":
+	case !isResource(issuer) || u.RawQuery != "":
 		err = errors.Join(err, fmt.Errorf("authserver: the issuer %q is not an absolute URL without query and fragment", issuer))
 	case u.Scheme == "http" && !isLoopback(u):
 		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must be https, except on loopback", issuer))
 	case strings.HasSuffix(issuer, "/"):
 		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must not end with a slash: clients compare it byte by byte", issuer))
 	}
-	s.base = u
-	s.sealer, failed = newSealer(c.seals)
-	err = errors.Join(err, failed)
+	sealer, failed := newSealer(c.seals)
+	s.base, s.sealer, err = u, sealer, errors.Join(err, failed)
 	if m == nil {
 		err = errors.Join(err, errors.New("authserver: no Mode: pass Own or Broker"))
 	}

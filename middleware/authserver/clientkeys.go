@@ -87,6 +87,6 @@ func (s *Server) fetchKeys(ctx context.Context, c *Client, set *keySet, now time
 // hand also http on loopback.
 func isKeysURL(address string, byHand bool) bool {
 	u, err := url.Parse(address)
-	return err == nil && len(address) <= maxRedirect && !strings.ContainsFunc(address, unprintable) && u.Hostname() != "" && u.User == nil &&
-		!strings.Contains(address, "#") && (u.Scheme == "https" || byHand && u.Scheme == "http" && isLoopback(u))
+	return err == nil && isResource(address) && len(address) <= maxRedirect && !strings.ContainsFunc(address, unprintable) &&
+		(u.Scheme == "https" || byHand && isLoopback(u))
 }
