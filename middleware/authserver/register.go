@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -171,10 +172,7 @@ func (s *Server) addClient(ctx context.Context, c *Client) error {
 		x.IDs = append(x.IDs, c.ID)
 		return time.Time{}, nil
 	})
-	if err == nil {
-		err = full
-	}
-	if err != nil {
+	if err = cmp.Or(err, full); err != nil {
 		return errors.Join(err, s.registered.delete(ctx, c.ID))
 	}
 	if leaves == "" {
@@ -222,15 +220,9 @@ func (s *Server) used(ctx context.Context, c *Client, until time.Time) error {
 		if now.Sub(r.Used) < s.lives.Client/100 && !until.After(r.Until) {
 			return time.Time{}, errSame
 		}
-		r.Used = now
-		if until.After(r.Until) {
-			r.Until = until
-		}
-		expires := now.Add(s.lives.Client)
-		if r.Until.After(expires) {
-			expires = r.Until
-		}
-		return expires, nil
+		later := func(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+		r.Used, r.Until = now, later(r.Until, until)
+		return later(r.Until, now.Add(s.lives.Client)), nil
 	})
 }
 

@@ -240,8 +240,7 @@ func (b *broker) giveBack(ctx context.Context, sealed string) {
 	if held.Refresh != "" {
 		form = url.Values{"token": {held.Refresh}, "token_type_hint": {"refresh_token"}}
 	}
-	var ignored any
-	_, _ = b.post(ctx, meta, meta.Revoke, form, &ignored) // the grant has ended here in any case
+	_, _ = b.post(ctx, meta, meta.Revoke, form, new(any)) // the grant has ended here in any case
 }
 
 // vouches returns nil if the provider still confirms the session of a grant. ErrUnknown ends the
@@ -356,11 +355,10 @@ func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession
 		if g.Client == "" || g.Dead {
 			return time.Time{}, ErrUnknown
 		}
-		g.Renewing, g.Away = time.Time{}, asked != nil
-		if asked == nil {
-			g.Upstream = sealed
-		} else {
+		if g.Away = asked != nil; g.Away {
 			g.Renewing = time.Now().Add(awayFor)
+		} else {
+			g.Renewing, g.Upstream = time.Time{}, sealed
 		}
 		return g.expires(s.lives.Refresh), nil
 	})
@@ -404,8 +402,7 @@ func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSess
 	if err != nil || meta.UserInfo == "" {
 		return &confirmed, err
 	}
-	var ignored any
-	status, err := b.get(ctx, meta.UserInfo, u.Access, &ignored)
+	status, err := b.get(ctx, meta.UserInfo, u.Access, new(any))
 	switch {
 	case err != nil:
 		return nil, err
