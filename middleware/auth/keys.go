@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,7 @@ type keySet struct {
 // flight is one fetch; done is closed at its end.
 type flight struct {
 	done chan struct{}
+	set  *keySet // last good set at its end, or nil
 	err  error
 }
 
@@ -68,11 +70,9 @@ func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err erro
 	case !set.holds(now) && failed != nil && since < keysFirst && !fetching:
 		return nil, false, failed
 	}
-	err = k.fetch(ctx)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.set.holds(now) {
-		return k.set, err == nil, nil
+	found, err = k.fetch(ctx)
+	if found = cmp.Or(found, set); found.holds(now) {
+		return found, err == nil, nil
 	}
 	return nil, false, err
 }
@@ -83,7 +83,7 @@ func (s *keySet) holds(now time.Time) bool { return s != nil && now.Sub(s.fetche
 // newer returns a set with keys that seen may lack, or nil. It fetches rarely, because clients can
 // make up names of keys. If the last fetch has failed, such a set may exist, so newer returns the
 // error.
-func (k *keys) newer(ctx context.Context, seen *keySet) (*keySet, error) {
+func (k *keys) newer(ctx context.Context, seen *keySet) (set *keySet, err error) {
 	now := time.Now()
 	k.mu.Lock()
 	set, failed, fetching := k.set, k.failed, k.flight != nil
@@ -93,24 +93,21 @@ func (k *keys) newer(ctx context.Context, seen *keySet) (*keySet, error) {
 		k.asked = now
 	}
 	k.mu.Unlock()
-	if set == seen && !wanted && !fetching {
+	switch {
+	case set != seen:
+		return set, nil
+	case !wanted && !fetching:
 		return nil, failed
 	}
-	if set == seen {
-		if err := k.fetch(ctx); err != nil {
-			return nil, err
-		}
+	if set, err = k.fetch(ctx); err != nil || set == seen {
+		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.set == seen {
-		return nil, nil
-	}
-	return k.set, nil
+	return set, nil
 }
 
-// fetch brings the set up to date, or waits for a running fetch.
-func (k *keys) fetch(ctx context.Context) error {
+// fetch brings the set up to date, or waits for a running fetch. It returns the last good set, also if
+// the fetch has failed.
+func (k *keys) fetch(ctx context.Context) (*keySet, error) {
 	k.mu.Lock()
 	f := k.flight
 	if f == nil {
@@ -118,14 +115,14 @@ func (k *keys) fetch(ctx context.Context) error {
 		k.flight = f
 		k.mu.Unlock()
 		k.fly(ctx, f)
-		return f.err
+		return f.set, f.err
 	}
 	k.mu.Unlock()
 	select {
 	case <-f.done:
-		return f.err
+		return f.set, f.err
 	case <-ctx.Done():
-		return unavailable("waiting for the keys of the issuer: %w", context.Cause(ctx))
+		return nil, unavailable("waiting for the keys of the issuer: %w", context.Cause(ctx))
 	}
 }
 
@@ -145,6 +142,7 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 		default:
 			k.set = set
 		}
+		f.set = k.set
 		close(f.done)
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
