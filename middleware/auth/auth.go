@@ -79,10 +79,6 @@ type audienced interface {
 	verify(ctx context.Context, token, resource string) (*transport.Principal, error)
 	// fault returns the error in the settings, or nil.
 	fault(resource string) error
+	// names returns the authorization server and the audience in the settings, or "".
+	names() (issuer, audience string)
 }
-
-// issuing is a Verifier that accepts tokens of one authorization server.
-type issuing interface{ issuer() string }
-
-// intended is a Verifier that accepts tokens for one audience.
-type intended interface{ audience() string }

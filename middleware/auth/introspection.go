@@ -49,7 +49,7 @@ func (i *Introspection) Verify(ctx context.Context, token string) (*transport.Pr
 	return i.verify(ctx, token, "")
 }
 
-func (i *Introspection) audience() string { return i.Audience }
+func (i *Introspection) names() (issuer, audience string) { return "", i.Audience }
 
 func (i *Introspection) prepare() {
 	i.active, i.others = newCache(introspectedTokens), newCache(inactiveTokens)

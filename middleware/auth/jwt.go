@@ -47,8 +47,7 @@ func (j *JWT) Verify(ctx context.Context, token string) (*transport.Principal, e
 	return j.verify(ctx, token, "")
 }
 
-func (j *JWT) issuer() string   { return j.Issuer }
-func (j *JWT) audience() string { return j.Audience }
+func (j *JWT) names() (issuer, audience string) { return j.Issuer, j.Audience }
 
 func (j *JWT) verify(ctx context.Context, token, resource string) (*transport.Principal, error) {
 	j.once.Do(j.prepare)
@@ -104,23 +103,19 @@ func (j *JWT) prepare() {
 	if len(algorithms) == 0 {
 		algorithms = []string{"RS256", "PS256", "ES256", "EdDSA"}
 	}
-	if j.Leeway == 0 {
-		j.Leeway = 30 * time.Second
-	}
-	j.Leeway = max(j.Leeway, 0)
+	j.Leeway = max(cmp.Or(j.Leeway, 30*time.Second), 0)
 	j.parser = jwt.NewParser(
 		jwt.WithValidMethods(algorithms), jwt.WithIssuer(j.Issuer), jwt.WithExpirationRequired(),
 		jwt.WithLeeway(j.Leeway), jwt.WithJSONNumber(), jwt.WithStrictDecoding(),
 	)
 	client := cmp.Or(j.Client, newClient())
 	j.keys.load = func(ctx context.Context) ([]byte, error) {
-		url := j.JWKS
-		if url == "" {
-			found, err := jwksURL(ctx, client, j.Issuer)
-			if err != nil {
-				return nil, err
-			}
-			url = found
+		if j.JWKS != "" {
+			return get(ctx, client, j.JWKS)
+		}
+		url, err := jwksURL(ctx, client, j.Issuer)
+		if err != nil {
+			return nil, err
 		}
 		return get(ctx, client, url)
 	}

@@ -123,11 +123,14 @@ func newConfig(v Verifier, opts []Option) config {
 		}
 		o.option(&c)
 	}
-	if known, ok := v.(intended); ok && c.resource == "" && httpURL(known.audience()) != nil {
-		c.resource = known.audience()
-	}
-	if known, ok := v.(issuing); ok && len(c.servers) == 0 && httpURL(known.issuer()) != nil {
-		c.servers = []string{known.issuer()}
+	if known, ok := v.(audienced); ok {
+		issuer, audience := known.names()
+		if c.resource == "" && httpURL(audience) != nil {
+			c.resource = audience
+		}
+		if len(c.servers) == 0 && httpURL(issuer) != nil {
+			c.servers = []string{issuer}
+		}
 	}
 	return c
 }
