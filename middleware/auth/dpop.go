@@ -89,9 +89,7 @@ func (b *bearer) bound(ctx context.Context, header http.Header, token string, p 
 	}
 	_, err = b.proofs.Check(header.Values("DPoP"), proof.Wanted{Method: at.Method, URLs: []*url.URL{asked, base}, Token: token, Key: key, Nonces: b.nonces})
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, proof.ErrNonce):
+	case err == nil, errors.Is(err, proof.ErrNonce):
 		return err
 	case errors.Is(err, proof.ErrFull):
 		return unavailable("%w", err)
