@@ -110,9 +110,7 @@ func (s *Server) prepare() {
 		s.nonces = proof.NewNonces(s.nonceKey)
 	}
 	if k, ok := s.keys.(*rotating); ok {
-		k.rings, k.sealer, k.life = table[ring]{"keys", s.store}, s.sealer, s.lives.Access
-		k.made = func(ctx context.Context, id string) { s.tell(ctx, Event{Kind: KeyRotated, Reason: id}) }
-		k.gone = s.forgetKeys
+		k.server, k.rings = s, table[ring]{"keys", s.store}
 	}
 }
 

@@ -79,15 +79,12 @@ type ringKey struct {
 	NotAfter  time.Time `json:"notAfter"`
 }
 
-// rotating holds the keys in the store. New sets life, rings, sealer, made and gone before the first
-// use. Public and ReplaceKeys change keys with mu held.
+// rotating holds the keys in the store. New sets server and rings before the first use. Public and
+// ReplaceKeys change keys with mu held.
 type rotating struct {
 	every  time.Duration
-	life   time.Duration // of an access token
+	server *Server
 	rings  table[ring]
-	sealer *sealer
-	made   func(ctx context.Context, id string) // reports a new key
-	gone   func()                               // reports that a key is not in the store any longer
 
 	mu   sync.Mutex // guards all below
 	keys []Key
@@ -159,10 +156,11 @@ func (s *Server) refreshKeys(ctx context.Context) {
 
 // turn drops old keys, or all, makes new ones in the store, and reads the result. mu is held.
 func (k *rotating) turn(ctx context.Context, now time.Time, all bool) error {
+	s := k.server
 	var kept, fresh []ringKey
 	err := k.rings.change(ctx, "", func(r *ring) (time.Time, error) {
 		before := len(r.Keys)
-		r.Keys = slices.DeleteFunc(r.Keys, func(key ringKey) bool { return all || now.After(key.NotAfter.Add(k.life+time.Minute)) })
+		r.Keys = slices.DeleteFunc(r.Keys, func(key ringKey) bool { return all || now.After(key.NotAfter.Add(s.lives.Access+time.Minute)) })
 		old := len(r.Keys)
 		if err := k.grow(r, now); err != nil {
 			return time.Time{}, err
@@ -177,7 +175,7 @@ func (k *rotating) turn(ctx context.Context, now time.Time, all bool) error {
 		return err
 	}
 	for _, key := range fresh {
-		k.made(ctx, key.ID)
+		s.tell(ctx, Event{Kind: KeyRotated, Reason: key.ID})
 	}
 	keys, err := k.open(kept)
 	if err != nil {
@@ -185,7 +183,7 @@ func (k *rotating) turn(ctx context.Context, now time.Time, all bool) error {
 	}
 	isGone := func(old Key) bool { return !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == old.ID }) }
 	if slices.ContainsFunc(k.keys, isGone) {
-		k.gone()
+		s.forgetKeys()
 	}
 	k.keys, k.read = keys, now
 	return nil
@@ -231,7 +229,7 @@ func (k *rotating) make(from time.Time) (ringKey, error) {
 		return ringKey{}, err
 	}
 	id := rand.Text()
-	sealed, err := k.sealer.seal("key "+id, der)
+	sealed, err := k.server.sealer.seal("key "+id, der)
 	return ringKey{id, sealed, from, from.Add(k.every)}, err
 }
 
@@ -239,7 +237,7 @@ func (k *rotating) open(ring []ringKey) ([]Key, error) {
 	keys := make([]Key, 0, len(ring))
 	for _, kept := range ring {
 		var der []byte
-		if err := k.sealer.open("key "+kept.ID, kept.Sealed, &der); err != nil {
+		if err := k.server.sealer.open("key "+kept.ID, kept.Sealed, &der); err != nil {
 			return nil, fmt.Errorf("%w: the key %s: was Seal changed?", err, kept.ID)
 		}
 		private, err := x509.ParsePKCS8PrivateKey(der)
