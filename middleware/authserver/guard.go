@@ -105,13 +105,10 @@ func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Princi
 		return nil, nil //nolint:nilerr // what is no token is not valid
 	}
 	p, err := s.signed(ctx, c.Audience[0]).Verify(ctx, token)
-	if errors.Is(err, auth.ErrUnavailable) {
-		return nil, err
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, auth.ErrUnavailable) {
 		return nil, nil //nolint:nilerr // as above
 	}
-	return p, nil
+	return p, err
 }
 
 const (
