@@ -111,13 +111,10 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err != nil {
-		fresh = shortestFresh
-		old = s.documents.get(id) // again, because another request may have fetched it meanwhile
-		if old.usable(now) && !errors.Is(err, errNotAdmitted) {
-			s.documents.put(id, keptDocument{old.client, nil, now.Add(fresh), old.good})
-			return old.client, nil
-		}
+	old = s.documents.get(id) // again, because another request may have fetched it meanwhile
+	if err != nil && old.usable(now) && !errors.Is(err, errNotAdmitted) {
+		s.documents.put(id, keptDocument{old.client, nil, now.Add(shortestFresh), old.good})
+		return old.client, nil
 	}
 	s.documents.put(id, keptDocument{c, err, now.Add(min(max(fresh, shortestFresh), longestFresh)), now})
 	return c, err

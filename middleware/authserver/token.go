@@ -397,10 +397,8 @@ func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 	switch {
 	case !c.provesBy(given.method):
 		return nil, errClient(errors.New("the client is registered with " + c.Method + " and uses " + given.method))
-	case given.method == methodBasic || given.method == methodPost:
-		if !c.hasSecret(given.secret) {
-			return nil, errClient(errors.New("wrong secret"))
-		}
+	case (given.method == methodBasic || given.method == methodPost) && !c.hasSecret(given.secret):
+		return nil, errClient(errors.New("wrong secret"))
 	case given.method == methodKey:
 		err := s.assertedBy(ctx, c, f.Get("client_assertion"))
 		if _, told := errors.AsType[*refusal](err); err != nil && !told {
