@@ -269,11 +269,10 @@ func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 	}
 	if code := q.Get("error"); code != "" {
 		s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: "the provider says " + shownText(code)})
-		told := url.Values{"error": {"access_denied"}, "error_description": {"The identity provider did not let the user in."}}
 		if code == "temporarily_unavailable" || code == "server_error" {
-			told = url.Values{"error": {code}, "error_description": {"The identity provider failed."}}
+			return s.leaveWith(w, r, v, code, "The identity provider failed.")
 		}
-		return s.leave(w, r, v, s.response(v, told))
+		return s.leaveWith(w, r, v, "access_denied", "The identity provider did not let the user in.")
 	}
 	u, held, err := b.arrive(ctx, v, q.Get("code"))
 	if err != nil {
@@ -284,11 +283,7 @@ func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.emit(r, Event{Kind: LoggedIn, Subject: u.Subject, ClientID: v.Client})
-	to, err := s.issueCode(r, v, u, sealed)
-	if err != nil {
-		return err
-	}
-	return s.leave(w, r, v, to)
+	return s.issueCode(w, r, v, u, sealed)
 }
 
 var errNotIn = errors.New("authserver: Admit refused the user")
@@ -305,7 +300,7 @@ func (b *broker) notArrived(w http.ResponseWriter, r *http.Request, v *visit, er
 	}
 	s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
 	if errors.Is(err, errNotIn) {
-		return s.leave(w, r, v, s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The user has no access to this server."}}))
+		return s.leaveWith(w, r, v, "access_denied", "The user has no access to this server.")
 	}
 	return pageFault(http.StatusForbidden, msgProviderNo, err)
 }

@@ -99,11 +99,7 @@ func (o *ownMode) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
 }
 
 func (o *ownMode) agreed(w http.ResponseWriter, r *http.Request, v *visit, u *User) error {
-	to, err := o.server.issueCode(r, v, u, "")
-	if err != nil {
-		return err
-	}
-	return o.server.leave(w, r, v, to)
+	return o.server.issueCode(w, r, v, u, "")
 }
 
 func (o *ownMode) lookup(ctx context.Context, _ string, g *grant) (*User, error) {
@@ -130,8 +126,8 @@ func (s *Server) judgeUser(u *User) error {
 	return nil
 }
 
-// issueCode creates the grant of a visit, and returns the response with its code.
-func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) (string, error) {
+// issueCode creates the grant of a visit, and redirects the browser with its code.
+func (s *Server) issueCode(w http.ResponseWriter, r *http.Request, v *visit, u *User, upstream string) error {
 	ctx, now := r.Context(), time.Now()
 	handle := newHandle()
 	code, reference := newSecret(handle), referenceOf(handle)
@@ -146,13 +142,13 @@ func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) 
 	err := s.createGrant(ctx, reference, g, given)
 	if errors.Is(err, errDead) {
 		s.emit(r, Event{Kind: Revoked, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Reason: "before its code was sent"})
-		return s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The access was ended."}}), nil
+		return s.leaveWith(w, r, v, "access_denied", "The access was ended.")
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	s.emit(r, Event{Kind: CodeIssued, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Scopes: g.Scopes})
-	return s.response(v, url.Values{"code": {code}}), nil
+	return s.leave(w, r, v, s.response(v, url.Values{"code": {code}}))
 }
 
 // createGrant records a grant of a user, and then stores it. If it was revoked in between, the error

@@ -346,7 +346,7 @@ func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 		return s.leave(w, r, v, "")
 	case f.Get("decision") == "deny":
 		s.emit(r, Event{Kind: Denied, ClientID: v.Client, Resource: v.Resource})
-		return s.leave(w, r, v, s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The user said no."}}))
+		return s.leaveWith(w, r, v, "access_denied", "The user said no.")
 	case f.Get("decision") != "approve":
 		return pageFault(http.StatusBadRequest, msgForm, nil)
 	}
@@ -364,6 +364,11 @@ func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, v *visit, u *User) error {
 	s.emit(r, Event{Kind: Consented, Subject: u.Subject, ClientID: v.Client, Resource: v.Resource, Scopes: v.Scopes})
 	return s.mode.agreed(w, r, v, u)
+}
+
+// leaveWith redirects the browser with an error.
+func (s *Server) leaveWith(w http.ResponseWriter, r *http.Request, v *visit, code, text string) error {
+	return s.leave(w, r, v, s.response(v, url.Values{"error": {code}, "error_description": {text}}))
 }
 
 // leave redirects the browser, always to the same URL. A second answer, by the back button or a
