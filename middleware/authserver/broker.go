@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
 // Provider is an OpenID or OAuth provider that this program is registered at.
@@ -235,7 +236,7 @@ func (b *broker) address(meta *upstreamMetadata, v *visit, state string, ask ups
 		q.Set("resource", v.Resource)
 	}
 	if !p.NoPKCE {
-		q.Set("code_challenge", challengeOf(ask.Verifier))
+		q.Set("code_challenge", proof.Digest(ask.Verifier))
 		q.Set("code_challenge_method", "S256")
 	}
 	u.RawQuery = q.Encode()

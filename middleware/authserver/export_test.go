@@ -1,10 +1,14 @@
 package authserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
+)
 
 // What tests of other packages look at.
 var (
-	ChallengeOf = challengeOf
+	ChallengeOf = proof.Digest
 	FormToken   = tokenOf
 	Public      = public
 	FreshFor    = freshFor

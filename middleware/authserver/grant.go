@@ -2,13 +2,14 @@ package authserver
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
 // grant is what a user, or an identity provider, has allowed a client to do. It is one record, so
@@ -72,7 +73,7 @@ func (g *grant) redeem(now time.Time, r redemption) error {
 		return errReplayed
 	case !now.Before(g.CodeUntil):
 		return errExpired
-	case g.Client != r.client, !isVerifier(r.verifier), g.Challenge != challengeOf(r.verifier), r.resource != "" && r.resource != g.Resource,
+	case g.Client != r.client, !isVerifier(r.verifier), g.Challenge != proof.Digest(r.verifier), r.resource != "" && r.resource != g.Resource,
 		r.redirect != g.Redirect && (r.redirect != "" || !r.oneRedirect), g.Key != "" && g.Key != r.key:
 		return errForeign
 	}
@@ -130,12 +131,6 @@ func narrow(scopes, allowed []string) []string {
 
 func sameDigest(kept []byte, secret string) bool {
 	return len(kept) > 0 && subtle.ConstantTimeCompare(kept, digest(secret)) == 1
-}
-
-// challengeOf returns the S256 challenge of a verifier (RFC 7636 §4.2).
-func challengeOf(verifier string) string {
-	sum := sha256.Sum256([]byte(verifier))
-	return base64url(sum[:])
 }
 
 // isVerifier reports whether s is a verifier (RFC 7636 §4.1).

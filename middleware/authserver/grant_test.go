@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
 // The model: a grant is alive until a code or an old refresh token is used again. The newest token
@@ -22,7 +24,7 @@ func TestGrant_Model(t *testing.T) {
 		began := now
 		handle := newHandle()
 		code := newSecret(handle)
-		g := &grant{Client: "c", Resource: "r", Until: now.Add(life), Code: digest(code), CodeUntil: now.Add(time.Minute), Redirect: "u", Challenge: challengeOf(verifier)}
+		g := &grant{Client: "c", Resource: "r", Until: now.Add(life), Code: digest(code), CodeUntil: now.Add(time.Minute), Redirect: "u", Challenge: proof.Digest(verifier)}
 		var tokens []string // all that were issued, the newest last
 		var rotated time.Time
 		redeemed, dead := false, false

@@ -207,16 +207,13 @@ func (k *rotating) grow(r *ring, now time.Time) error {
 
 // covered returns until when there is a key that signs, from now on and without a gap.
 func covered(r *ring, now time.Time) time.Time {
-	end := now
-	for again := true; again; {
-		again = false
-		for _, key := range r.Keys {
-			if !end.Before(key.NotBefore) && end.Before(key.NotAfter) {
-				end, again = key.NotAfter, true
-			}
+	for end := now; ; {
+		i := slices.IndexFunc(r.Keys, func(key ringKey) bool { return !end.Before(key.NotBefore) && end.Before(key.NotAfter) })
+		if i < 0 {
+			return end
 		}
+		end = r.Keys[i].NotAfter
 	}
-	return end
 }
 
 func (k *rotating) make(from time.Time) (ringKey, error) {

@@ -133,13 +133,15 @@ func (c claims) wrong(w Wanted, now time.Time) string {
 		return "the proof is for another URL"
 	case !dated || now.Sub(made) > maxAge || made.Sub(now) > maxAhead:
 		return "the proof is too old, or ahead of time"
-	case w.Token != "" && subtle.ConstantTimeCompare([]byte(c.text("ath")), []byte(digest(w.Token))) != 1:
+	case w.Token != "" && subtle.ConstantTimeCompare([]byte(c.text("ath")), []byte(Digest(w.Token))) != 1:
 		return "the proof is for another token"
 	}
 	return ""
 }
 
-func digest(text string) string {
+// Digest returns the SHA-256 of a text in base64url. It is the ath of a token (RFC 9449 §4.2), the
+// thumbprint of a key (RFC 7638), and the S256 challenge of a verifier (RFC 7636 §4.2).
+func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
@@ -210,7 +212,7 @@ func Thumbprint(m *jwkset.JWKMarshal) string {
 	default:
 		return ""
 	}
-	return digest(text)
+	return Digest(text)
 }
 
 var errNotPublic = errors.New("not a public key for signatures")
