@@ -107,7 +107,7 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 	if err := b.bound(ctx, header, token, p); err != nil {
 		return nil, err
 	}
-	p = b.expand(p)
+	p = b.Expand(p)
 	for _, scope := range b.required {
 		if !p.Has(scope) {
 			return nil, b.InsufficientScope(nil)
@@ -115,10 +115,6 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 	}
 	return p, nil
 }
-
-// Expand returns p with the scopes that its scopes imply. It is for carriers that have a principal
-// without a request, as [transport.Authenticator] says. It does not change p.
-func (b *bearer) Expand(p *transport.Principal) *transport.Principal { return b.expand(p) }
 
 // expanded returns p with the scopes that they imply at the authenticator of host.
 func expanded(host transport.Host, p *transport.Principal) *transport.Principal {

@@ -145,8 +145,9 @@ func appendNew(list, scopes []string) []string {
 	return list
 }
 
-// expand returns p with the scopes that its scopes imply. It does not change p.
-func (c *config) expand(p *transport.Principal) *transport.Principal {
+// Expand returns p with the scopes that its scopes imply. It is also for carriers that have a principal
+// without a request, as [transport.Authenticator] says. It does not change p.
+func (c *config) Expand(p *transport.Principal) *transport.Principal {
 	all := p.Scopes
 	for i := 0; i < len(all); i++ {
 		all = appendNew(slices.Clip(all), c.implied[all[i]])
