@@ -42,7 +42,7 @@ type Server struct {
 	mode   Mode
 	byHand map[string]*Client
 
-	sealer     *sealer
+	sealer     sealer
 	proofs     *proof.Checker
 	nonces     *proof.Nonces // nil if proofs need no nonce
 	registered table[clientRecord]
