@@ -101,7 +101,7 @@ func (s *Server) introspect(ctx context.Context, token string) (map[string]any, 
 		if t.grant == nil || t.grant.Dead || !sameDigest(t.grant.Current, token) {
 			return inactive, nil
 		}
-		claims := s.claimsOf(t.reference, t.grant, t.grant.Rotated)
+		claims := s.claimsOf(t.reference, t.grant, t.grant.Scopes, t.grant.Rotated)
 		delete(claims, "jti")
 		claims["active"], claims["exp"] = true, t.grant.expires(s.lives.Refresh).Unix()
 		return claims, nil

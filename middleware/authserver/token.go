@@ -204,9 +204,7 @@ func (s *Server) answer(ctx context.Context, t *tokenRequest, g *grant, scopes [
 
 // access returns an answer with an access token for some scopes of a grant.
 func (s *Server) access(ctx context.Context, reference string, g *grant, scopes []string, now time.Time) (*tokenAnswer, error) {
-	of := *g
-	of.Scopes = scopes
-	token, err := s.sign(ctx, s.claimsOf(reference, &of, now))
+	token, err := s.sign(ctx, s.claimsOf(reference, g, scopes, now))
 	if err != nil {
 		return nil, err
 	}

@@ -61,10 +61,6 @@ func (u *upstreamSession) token() *UpstreamToken {
 	return &UpstreamToken{u.Access, u.Scheme, u.Expires, slices.Clone(u.Scopes)}
 }
 
-func (u *upstreamSession) fresh(now time.Time) bool {
-	return u.Expires.IsZero() || now.Add(renewBefore).Before(u.Expires)
-}
-
 // upstreamMetadata is the metadata of the provider (RFC 8414 and OpenID Connect Discovery), as far
 // as it is used.
 type upstreamMetadata struct {
@@ -432,7 +428,9 @@ func (s *Server) Upstream(ctx context.Context, p *transport.Principal) (*Upstrea
 		return nil, errors.Join(ErrNoUpstream, err)
 	}
 	u, err := b.held(ctx, reference, g, need{
-		enough:    func(u *upstreamSession) bool { return u.fresh(time.Now()) },
+		enough: func(u *upstreamSession) bool {
+			return u.Expires.IsZero() || time.Now().Add(renewBefore).Before(u.Expires)
+		},
 		meanwhile: func(u *upstreamSession) bool { return time.Now().Before(u.Expires) },
 	})
 	if err != nil {

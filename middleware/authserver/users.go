@@ -168,16 +168,16 @@ func (s *Server) createGrant(ctx context.Context, reference string, g *grant, gi
 	return errDead
 }
 
-// claimsOf returns the claims of an access token.
-func (s *Server) claimsOf(reference string, g *grant, now time.Time) map[string]any {
+// claimsOf returns the claims of an access token with some scopes of a grant.
+func (s *Server) claimsOf(reference string, g *grant, scopes []string, now time.Time) map[string]any {
 	claims := map[string]any{}
 	maps.Copy(claims, g.User.Claims)
 	maps.Copy(claims, map[string]any{
 		"iss": s.issuer, "sub": g.User.Subject, "aud": g.Resource, "client_id": g.Client, "iat": now.Unix(),
 		"exp": now.Add(s.lives.Access).Unix(), "jti": base64url(randomBytes(16)),
 	})
-	if len(g.Scopes) > 0 {
-		claims["scope"] = strings.Join(g.Scopes, " ")
+	if len(scopes) > 0 {
+		claims["scope"] = strings.Join(scopes, " ")
 	}
 	if reference != "" {
 		claims["gid"] = reference
