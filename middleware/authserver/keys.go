@@ -237,10 +237,7 @@ func (k *rotating) open(ring []ringKey) ([]Key, error) {
 		if err := k.server.sealer.open("key "+kept.ID, kept.Sealed, &der); err != nil {
 			return nil, fmt.Errorf("%w: the key %s: was Seal changed?", err, kept.ID)
 		}
-		private, err := x509.ParsePKCS8PrivateKey(der)
-		if err != nil {
-			return nil, err
-		}
+		private, _ := x509.ParsePKCS8PrivateKey(der) // nil if it fails
 		ec, ok := private.(*ecdsa.PrivateKey)
 		if !ok {
 			return nil, errNoKey

@@ -76,10 +76,7 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 // a site of its choice (RFC 9700 §4.11.2); the user sees a page with the host.
 func (s *Server) sendBack(w http.ResponseWriter, r *http.Request, c *Client, v *visit, e *refusal) error {
 	to := s.response(v, url.Values{"error": {e.code}, "error_description": {e.text}})
-	at, err := url.Parse(to)
-	if err != nil {
-		return err
-	}
+	at, _ := url.Parse(v.Redirect) // judgeRedirect has parsed it
 	if !s.trusts(c, at) {
 		return &pageError{status: http.StatusBadRequest, message: msgWrongRequest, err: fmt.Errorf("client %s: %w", c.ID, e), back: to, backHost: at.Host}
 	}
@@ -273,10 +270,7 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	if err != nil {
 		return err
 	}
-	redirect, err := url.Parse(v.Redirect)
-	if err != nil {
-		return err
-	}
+	redirect, _ := url.Parse(v.Redirect) // as in sendBack
 	page := &Consent{
 		Client: *c, Redirect: shownHost(redirect), Loopback: isLoopback(redirect), User: *u, Resource: v.Resource,
 		Provider: provider, ProviderScopes: upstream, Action: s.path("/consent"), Approve: "approve", Deny: "deny",
