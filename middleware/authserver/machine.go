@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func (a *AssertionIssuer) prepare(audience string) {
 	if len(a.Algorithms) == 0 {
 		a.Algorithms = []string{"ES256", "RS256"}
 	}
-	if a.MaxAge == 0 {
-		a.MaxAge = assertionAge
-	}
+	a.MaxAge = cmp.Or(a.MaxAge, assertionAge)
 	a.verifier = &auth.JWT{Issuer: a.Issuer, JWKS: a.JWKS, Algorithms: a.Algorithms, Audience: audience, Type: "oauth-id-jag+jwt"}
 }
 
