@@ -102,7 +102,7 @@ func readToolResult(d *Dialect, to *protocol.Block, v []byte) *fail {
 var structured = kind[json.RawMessage]{
 	read: func(d *Dialect, to *json.RawMessage, v []byte) *fail {
 		switch {
-		case d.anyStructured:
+		case anyStructured.has(d):
 			*to = v
 			return nil
 		case jsontext.KindOf(v) == jsontext.KindNull:
@@ -117,7 +117,7 @@ var structured = kind[json.RawMessage]{
 }
 
 func (d *Dialect) appendStructured(dst, v []byte, wrap bool) []byte {
-	if d.anyStructured || (!wrap && jsontext.KindOf(v) == jsontext.KindObject) {
+	if anyStructured.has(d) || (!wrap && jsontext.KindOf(v) == jsontext.KindObject) {
 		return appendRaw(dst, v)
 	}
 	dst = append(dst, `{"result":`...)

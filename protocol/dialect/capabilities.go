@@ -59,7 +59,7 @@ var samplingMembers = declarations(rows[protocol.ClientCapabilities](
 // (2026-07-28 client/elicitation "Capabilities").
 var elicitationCapability = kind[protocol.ClientCapabilities]{
 	read: func(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
-		if !d.elicitModes {
+		if !elicitModes.has(d) {
 			return readPresent(d, &c.Elicitation, v)
 		}
 		if f := elicitationModes.decode(d, c, v); f != nil {
@@ -74,7 +74,7 @@ var elicitationCapability = kind[protocol.ClientCapabilities]{
 		return nil
 	},
 	write: func(d *Dialect, dst []byte, c *protocol.ClientCapabilities) ([]byte, error) {
-		if !c.Elicitation && (!c.ElicitURL || !d.elicitModes) {
+		if !c.Elicitation && (!c.ElicitURL || !elicitModes.has(d)) {
 			return dst, nil
 		}
 		return elicitationModes.append(d, dst, c)
@@ -184,7 +184,7 @@ func extensions[C any](of func(*C) (all *map[string]json.RawMessage, tasks *bool
 			if f := readDeclared(d, all, v); f != nil {
 				return f
 			}
-			if _, ok := (*all)[extensionTasks]; ok && d.taskExtension {
+			if _, ok := (*all)[extensionTasks]; ok && d.TaskExtension() {
 				*tasks = true
 			}
 			return nil
@@ -205,7 +205,7 @@ func extensions[C any](of func(*C) (all *map[string]json.RawMessage, tasks *bool
 // are also declared in initialize.
 func (d *Dialect) extensionsWith(m map[string]json.RawMessage, tasks bool) map[string]json.RawMessage {
 	_, has := m[extensionTasks]
-	want := tasks && d.taskExtension
+	want := tasks && d.TaskExtension()
 	if has == want {
 		return m
 	}

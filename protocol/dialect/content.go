@@ -79,7 +79,7 @@ func (w *writer) audio(b protocol.Audio) {
 	if b.MIME == "" {
 		b.MIME = sniff(b.Data)
 	}
-	if w.d.audio {
+	if audio.has(w.d) {
 		write(w, audioMembers, &b)
 		return
 	}
@@ -101,7 +101,7 @@ func (w *writer) embedded(b protocol.Embedded, at place) {
 }
 
 func (w *writer) link(b protocol.Link, at place) {
-	if !w.d.links || at == inSampling {
+	if !links.has(w.d) || at == inSampling {
 		w.textBlock(linkText(b), b.Annotations, b.Meta)
 		return
 	}
@@ -121,7 +121,7 @@ func linkText(b protocol.Link) string {
 }
 
 func (w *writer) toolUse(b protocol.ToolUse, at place) {
-	if at != inSampling || !w.d.samplesWithTools {
+	if at != inSampling || !w.d.SamplesWithTools() {
 		w.fail("a tool_use block cannot stand here")
 		return
 	}
@@ -129,7 +129,7 @@ func (w *writer) toolUse(b protocol.ToolUse, at place) {
 }
 
 func (w *writer) toolResult(b protocol.ToolResult, at place) {
-	if at != inSampling || !w.d.samplesWithTools {
+	if at != inSampling || !w.d.SamplesWithTools() {
 		w.fail("a tool_result block cannot stand here")
 		return
 	}

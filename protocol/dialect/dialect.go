@@ -11,8 +11,6 @@ type Dialect struct {
 	bit     revisions // contains only rev
 	methods map[string]sent
 	all     []*Dialect // dialects of all revisions, oldest first
-	traits
-	shapes
 }
 
 // Revision returns the revision of d.

@@ -43,7 +43,7 @@ func readElicitObject(d *Dialect, p *protocol.ElicitParams, o jsontext.Object) *
 // readElicit reads an elicitation. A missing mode means form mode. Each mode has its own members.
 func readElicit(d *Dialect, p *protocol.ElicitParams, raw []byte) *fail {
 	var mode string
-	if d.elicitModes {
+	if elicitModes.has(d) {
 		if f := elicitMode.decode(d, &mode, raw); f != nil {
 			return f
 		}
@@ -57,7 +57,7 @@ func readElicit(d *Dialect, p *protocol.ElicitParams, raw []byte) *fail {
 	switch {
 	case p.URL == "":
 		return refuse("must not be empty").in("url")
-	case p.ID == "" && d.elicitationIDs:
+	case p.ID == "" && d.ElicitationIDs():
 		return refuse("is missing or empty").in("elicitationId")
 	}
 	return nil
@@ -67,9 +67,9 @@ func appendElicit(d *Dialect, dst []byte, p *protocol.ElicitParams) ([]byte, err
 	switch {
 	case p.URL == "":
 		return elicitFormMembers.appendInto(d, dst, p)
-	case !d.elicitsURL:
+	case !d.ElicitsURL():
 		return dst, errors.New("elicitation by URL does not exist")
-	case p.ID == "" && d.elicitationIDs:
+	case p.ID == "" && d.ElicitationIDs():
 		return dst, errors.New("elicitation by URL needs an id")
 	}
 	return elicitURLMembers.appendInto(d, dst, p)
@@ -97,8 +97,8 @@ func (w *writer) form(schema []byte) {
 	}
 	for key, v := range jsontext.Members(schema) {
 		switch {
-		case !w.d.elicitModes && key.Is("$schema"):
-		case !w.d.elicitModes && key.Is("properties"):
+		case !elicitModes.has(w.d) && key.Is("$schema"):
+		case !elicitModes.has(w.d) && key.Is("properties"):
 			w.key("properties")
 			w.oldFields(v)
 		default:
@@ -173,7 +173,7 @@ var answers = kind[json.RawMessage]{
 	read: rawObject.read,
 	write: func(d *Dialect, dst []byte, v *json.RawMessage) ([]byte, error) {
 		for key, e := range jsontext.Members(*v) {
-			if !d.elicitModes && jsontext.KindOf(e) == jsontext.KindArray {
+			if !elicitModes.has(d) && jsontext.KindOf(e) == jsontext.KindArray {
 				return dst, fmt.Errorf("form field %s: a list as an answer does not exist", key.String())
 			}
 		}

@@ -47,7 +47,7 @@ func (d *Dialect) Error(err error) *jsonrpc.Error {
 // an older revision thus works with clients of all revisions. 2026-07-28 basic "Error Codes"
 // forbids two codes.
 func (d *Dialect) number(code int) int {
-	if !d.handshake && (code == codeResourceNotFound || code == codeURLRequired) {
+	if !d.Handshake() && (code == codeResourceNotFound || code == codeURLRequired) {
 		return jsonrpc.CodeInvalidParams
 	}
 	return code
@@ -70,9 +70,9 @@ func (d *Dialect) faultError(f *protocol.Fault) *jsonrpc.Error {
 	}
 	e := &jsonrpc.Error{Code: row.modern, Message: cmp.Or(f.Message, row.message), Data: d.faultData(f)}
 	switch {
-	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
+	case f.Kind == protocol.FaultURLRequired && d.ElicitationIDs():
 		e.Code = codeURLRequired
-	case row.handshake != row.modern && d.handshake: // before a revision is agreed, d is nil
+	case row.handshake != row.modern && d.Handshake(): // before a revision is agreed, d is nil
 		e.Code = row.handshake
 	}
 	return e
@@ -115,7 +115,7 @@ func (d *Dialect) faultData(f *protocol.Fault) []byte {
 	case f.Kind == protocol.FaultUnsupportedVersion:
 		w.texts("supported", f.Supported)
 		w.str("requested", shortened(f.Requested))
-	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
+	case f.Kind == protocol.FaultURLRequired && d.ElicitationIDs():
 		w.key("elicitations")
 		w.take(list(elicitation).write(d, w.b, &f.Elicitations))
 	default:
@@ -164,7 +164,7 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 	case codeResourceNotFound:
 		return readNotFound(e.Data, true)
 	case jsonrpc.CodeInvalidParams:
-		if f := readUnsupported(d, e.Data); f != nil && d.handshake {
+		if f := readUnsupported(d, e.Data); f != nil && d.Handshake() {
 			return f
 		}
 		return readNotFound(e.Data, false)
@@ -186,7 +186,7 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 
 // modern returns f on 2026-07-28, and nil on revisions where the code has no meaning.
 func (d *Dialect) modern(f *protocol.Fault) *protocol.Fault {
-	if d.handshake {
+	if d.Handshake() {
 		return nil
 	}
 	return f
@@ -227,7 +227,7 @@ func readMissingCapability(d *Dialect, data []byte) *protocol.Fault {
 
 func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
 	v, _ := jsontext.Member(data, "elicitations")
-	if v == nil || !d.elicitationIDs {
+	if v == nil || !d.ElicitationIDs() {
 		return nil
 	}
 	f := &protocol.Fault{Kind: protocol.FaultURLRequired}

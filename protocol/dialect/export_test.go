@@ -157,7 +157,7 @@ func (d *Dialect) AppendBlock(dst []byte, b protocol.Block) ([]byte, error) {
 
 // DecodeNotificationMeta decodes the _meta of a notification, which has no required members.
 func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
-	if d.handshake {
+	if d.Handshake() {
 		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
 	}
 	return decodeMeta(d, notificationMeta, MetaOf(jsontext.Bare(params)))

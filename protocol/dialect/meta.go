@@ -58,7 +58,7 @@ func (d *Dialect) DecodeMeta(params []byte) (*protocol.RequestMeta, *protocol.Fa
 
 // DecodeMetaObject is like DecodeMeta, for the result of MetaOf.
 func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
-	if d.handshake {
+	if d.Handshake() {
 		return decodeMeta(d, handshakeMeta, meta)
 	}
 	return decodeMeta(d, perRequestMeta, meta)
@@ -109,7 +109,7 @@ var handshakeMeta = rows[smallMeta](
 // for other requests it is only a reference (2025-11-25 basic/utilities/tasks "Related Task
 // Metadata").
 func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
-	if id, ok := jsontext.Member(v, "taskId"); ok && d.coreTasks {
+	if id, ok := jsontext.Member(v, "taskId"); ok && d.CoreTasks() {
 		m.RelatedTask, _ = jsontext.String(id)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (w *writer) requestMeta(m metaOf) {
 		m.RequestMeta = &protocol.RequestMeta{}
 	}
 	var written []string
-	if w.d.handshake {
+	if w.d.Handshake() {
 		written = w.handshakeMeta(m.RequestMeta)
 	} else {
 		written = w.perRequestMeta(m.RequestMeta, m.request)
@@ -183,7 +183,7 @@ func (w *writer) handshakeMeta(m *protocol.RequestMeta) (written []string) {
 		w.key("progressToken")
 		w.b = m.ProgressToken.Append(w.b)
 	}
-	if m.RelatedTask != "" && w.d.coreTasks {
+	if m.RelatedTask != "" && w.d.CoreTasks() {
 		written = append(written, keyRelatedTask)
 		w.key(keyRelatedTask)
 		w.open('{')

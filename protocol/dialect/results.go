@@ -37,7 +37,7 @@ func (d *Dialect) AppendResult(dst []byte, r protocol.Result, server []byte) ([]
 
 // resultType writes the resultType of a result (2026-07-28 basic "Result").
 func (w *writer) resultType(r protocol.Result) {
-	if !w.d.resultType {
+	if !resultType.has(w.d) {
 		return
 	}
 	switch r.(type) {
@@ -65,16 +65,16 @@ func (w *writer) result(r protocol.Result) protocol.Meta {
 	case *protocol.CompleteResult:
 		return written(w, completeResultMembers, r, r.Meta)
 	case *protocol.InitializeResult:
-		w.exists(w.d.handshake, "initialize")
+		w.exists(sessions, "initialize")
 		return written(w, initializeResultMembers, r, r.Meta)
 	case *protocol.DiscoverResult:
-		w.exists(!w.d.handshake, "server/discover")
+		w.exists(sessionless, "server/discover")
 		return written(w, discoverMembers, r, r.Meta)
 	case *protocol.ListenResult:
-		w.exists(w.d.listenStream, "subscriptions/listen")
+		w.exists(sessionless, "subscriptions/listen")
 		return nil
 	case *protocol.InputRequiredResult:
-		w.exists(w.d.inputRounds, "input_required")
+		w.exists(sessionless, "input_required")
 		if len(r.Requests) == 0 && r.State == nil {
 			w.fail("input_required needs requests or a state")
 		}
@@ -111,21 +111,21 @@ func (w *writer) list(r protocol.Result) protocol.Meta {
 func (w *writer) taskAnswer(r protocol.Result) protocol.Meta {
 	switch r := r.(type) {
 	case *protocol.CreateTaskResult:
-		w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
+		w.exists(coreTasks|sessionless, "a task")
 		writeInto(w, createTaskMembers, r)
-		if !w.d.coreTasks {
+		if !w.d.CoreTasks() {
 			writeInto(w, taskMembers, &r.Task)
 		}
 		return r.Meta
 	case *protocol.TaskResult:
-		w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
-		if w.d.taskExtension {
+		w.exists(coreTasks|sessionless, "a task")
+		if w.d.TaskExtension() {
 			w.take(appendDetailedTask(w.d, w.b, &r.Task))
 			return r.Meta
 		}
 		return written(w, taskMembers, &r.Task.Task, r.Meta)
 	case *protocol.ListTasksResult:
-		w.exists(w.d.coreTasks, "tasks/list")
+		w.exists(coreTasks, "tasks/list")
 		return written(w, listTasksResultMembers, r, r.Meta)
 	default:
 		w.fail("result %T: %w", r, errUnknownType)
@@ -141,7 +141,7 @@ func (w *writer) clientResult(r protocol.Result) bool {
 	case *protocol.ListRootsResult:
 		writeInto(w, listRootsResultMembers, r)
 	case *protocol.ElicitResult:
-		w.exists(w.d.elicits, "elicitation")
+		w.exists(elicits, "elicitation")
 		writeInto(w, elicitResultMembers, r)
 	default:
 		return false
@@ -149,9 +149,9 @@ func (w *writer) clientResult(r protocol.Result) bool {
 	return true
 }
 
-// exists fails if is is false: the revision lacks the thing named by what.
-func (w *writer) exists(is bool, what string) {
-	if !is {
+// exists fails unless the revision is one of in, which have the thing named by what.
+func (w *writer) exists(in revisions, what string) {
+	if !in.has(w.d) {
 		w.fail("%s does not exist", what)
 	}
 }
@@ -187,7 +187,7 @@ func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
 	case *protocol.ListenResult:
 		return keySubscription, r.ID.Append(nil)
 	case *protocol.CreateTaskResult:
-		if w.d.coreTasks && r.ImmediateResponse != "" {
+		if w.d.CoreTasks() && r.ImmediateResponse != "" {
 			return keyImmediate, jsontext.Quote(nil, r.ImmediateResponse)
 		}
 	}
@@ -197,7 +197,7 @@ func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
 // identity returns the serverInfo to send: the one of a DiscoverResult, or else server. It returns nil
 // if results of the revision do not have serverInfo.
 func (w *writer) identity(r protocol.Result, server []byte) []byte {
-	if !w.d.resultType {
+	if !resultType.has(w.d) {
 		return nil
 	}
 	if found, ok := r.(*protocol.DiscoverResult); ok && found.Server.Name != "" {
@@ -252,7 +252,7 @@ func (w *writer) callToolResult(r *protocol.CallToolResult) {
 		w.key("content")
 		w.blocks(r.Content, inResult)
 	}
-	if len(r.Structured) > 0 && w.d.structuredContent {
+	if len(r.Structured) > 0 && w.d.StructuredContent() {
 		w.key("structuredContent")
 		w.b = w.d.appendStructured(w.b, r.Structured, r.Wrapped)
 	}
@@ -332,8 +332,8 @@ func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fai
 // method allows such a result.
 func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
 	const complete = "complete"
-	if !d.resultType {
-		if v, ok := jsontext.Member(result, "task"); ok && jsontext.KindOf(v) != jsontext.KindNull && d.coreTasks && m.task {
+	if !resultType.has(d) {
+		if v, ok := jsontext.Member(result, "task"); ok && jsontext.KindOf(v) != jsontext.KindNull && d.CoreTasks() && m.task {
 			return "task", nil
 		}
 		return complete, nil
@@ -431,7 +431,7 @@ func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	if f := createTaskMembers.decode(d, r, raw); f != nil {
 		return nil, f
 	}
-	if d.taskExtension {
+	if d.TaskExtension() {
 		if f := taskMembers.decode(d, &r.Task, raw); f != nil {
 			return nil, f
 		}
@@ -446,7 +446,7 @@ func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
 
 // decodeCancelTask reads the result of tasks/cancel. Only 2025-11-25 returns the task.
 func decodeCancelTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
-	if d.taskExtension {
+	if d.TaskExtension() {
 		return readEmpty(d, raw)
 	}
 	return decodeTaskResult(d, raw)

@@ -27,7 +27,7 @@ var createMessageMembers = rows[protocol.CreateMessageParams](
 // appendCreateMessage fails if the revision lacks the tools. A client of an older revision would
 // ignore them, and a loop that waits for their use would never end.
 func appendCreateMessage(d *Dialect, dst []byte, p *protocol.CreateMessageParams) ([]byte, error) {
-	if len(p.Tools) > 0 && !d.samplesWithTools {
+	if len(p.Tools) > 0 && !d.SamplesWithTools() {
 		return dst, errors.New("sampling with tools does not exist")
 	}
 	return createMessageMembers.appendInto(d, dst, p)
@@ -75,7 +75,7 @@ var messageContent = kind[protocol.Message]{
 // only if there is not exactly one block.
 var samplingContent = kind[[]protocol.Block]{
 	read: func(d *Dialect, to *[]protocol.Block, v []byte) *fail {
-		if d.samplesWithTools && jsontext.KindOf(v) == jsontext.KindArray {
+		if d.SamplesWithTools() && jsontext.KindOf(v) == jsontext.KindArray {
 			return readBlocks(d, to, v, inSampling)
 		}
 		*to = make([]protocol.Block, 1)
@@ -86,7 +86,7 @@ var samplingContent = kind[[]protocol.Block]{
 		switch {
 		case len(*blocks) == 1:
 			w.block((*blocks)[0], inSampling)
-		case d.samplesWithTools:
+		case d.SamplesWithTools():
 			w.blocks(*blocks, inSampling)
 		default:
 			return dst, fmt.Errorf("a sampling message has exactly one content block, not %d", len(*blocks))

@@ -72,7 +72,7 @@ func (w *writer) objectSchema(v []byte, addType bool) {
 			w.raw([]byte(`"object"`))
 			continue
 		}
-		if key.Is("properties") && !w.d.anyStructured {
+		if key.Is("properties") && !anyStructured.has(w.d) {
 			w.properties(e)
 			continue
 		}
@@ -111,7 +111,7 @@ func (w *writer) outputSchema(v []byte) error {
 		return errSchemaKind
 	}
 	switch {
-	case w.d.anyStructured:
+	case anyStructured.has(w.d):
 		w.raw(v)
 	case WrapsOutput(v):
 		w.wrappedSchema(v)

@@ -10,6 +10,19 @@ import (
 // dialects holds all dialects, oldest first. It is read-only.
 var dialects = history()
 
+// history returns the dialects of all revisions, oldest first.
+func history() (all []*Dialect) {
+	for i, rev := range protocol.Revisions() {
+		d := &Dialect{rev: rev, bit: 1 << i}
+		d.methods = methodsOf(d)
+		all = append(all, d)
+	}
+	for _, d := range all {
+		d.all = all
+	}
+	return all
+}
+
 // All returns the dialects of all revisions, oldest first. The caller owns the slice.
 func All() []*Dialect { return slices.Clone(dialects) }
 
@@ -33,7 +46,7 @@ func Handshake(requested string) *Dialect { return negotiated(dialects, requeste
 func negotiated(all []*Dialect, requested string) (newest *Dialect) {
 	for _, d := range slices.Backward(all) {
 		switch {
-		case !d.handshake:
+		case !d.Handshake():
 		case d.rev.String() == requested:
 			return d
 		case newest == nil:
@@ -65,7 +78,7 @@ func named(version string) *Dialect {
 // PerRequest returns the dialect of a revision that requests name in their _meta (2026-07-28
 // basic/versioning). It returns false if the version is unknown or has a handshake.
 func PerRequest(version string) (*Dialect, bool) {
-	if d := named(version); d != nil && !d.handshake {
+	if d := named(version); d != nil && !d.Handshake() {
 		return d, true
 	}
 	return nil, false
@@ -77,7 +90,7 @@ func PerRequest(version string) (*Dialect, bool) {
 // slice.
 func PerRequestVersions() (versions []string) {
 	for _, d := range dialects {
-		if !d.handshake {
+		if !d.Handshake() {
 			versions = append(versions, d.rev.String())
 		}
 	}
@@ -87,5 +100,5 @@ func PerRequestVersions() (versions []string) {
 // KnownHandshake reports whether version is the date of a revision with a handshake.
 func KnownHandshake(version string) bool {
 	d := named(version)
-	return d != nil && d.handshake
+	return d != nil && d.Handshake()
 }

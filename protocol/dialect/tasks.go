@@ -110,7 +110,7 @@ var inlined = kind[json.RawMessage]{
 	read: rawObject.read,
 	write: func(d *Dialect, dst []byte, result *json.RawMessage) ([]byte, error) {
 		_, typed := jsontext.Member(*result, "resultType")
-		if typed || !d.resultType || jsontext.KindOf(*result) != jsontext.KindObject {
+		if typed || !resultType.has(d) || jsontext.KindOf(*result) != jsontext.KindObject {
 			return rawObject.write(d, dst, result)
 		}
 		w := d.writer(dst)
@@ -143,7 +143,7 @@ func appendDetailedTask(d *Dialect, dst []byte, t *protocol.DetailedTask) ([]byt
 // readDetailedTask reads a task. On the extension, it also reads the members that the status
 // requires.
 func readDetailedTask(d *Dialect, t *protocol.DetailedTask, v []byte) *fail {
-	if f := taskMembers.decode(d, &t.Task, v); f != nil || !d.taskExtension {
+	if f := taskMembers.decode(d, &t.Task, v); f != nil || !d.TaskExtension() {
 		return f
 	}
 	if f := detailMembers.decode(d, t, v); f != nil {
