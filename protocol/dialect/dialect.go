@@ -9,7 +9,7 @@ import (
 type Dialect struct {
 	rev     protocol.Revision
 	bit     revisions // contains only rev
-	methods map[string]sent
+	methods map[string]*method
 	all     []*Dialect // dialects of all revisions, oldest first
 }
 
@@ -24,18 +24,18 @@ func (d *Dialect) String() string { return d.rev.String() }
 // request in an input_required result.
 func (d *Dialect) ServerMethod(method string) bool {
 	m, ok := d.methods[method]
-	return ok && m.server && m.request
+	return ok && m.server.has(d) && isRequest(method)
 }
 
 // ClientNotification reports whether a client may send the notification method on this revision.
 func (d *Dialect) ClientNotification(method string) bool {
 	m, ok := d.methods[method]
-	return ok && m.client && !m.request
+	return ok && m.client.has(d) && !isRequest(method)
 }
 
 // Serves reports whether a client may send the request method to a server with these capabilities.
 // session must report whether the request belongs to a session.
 func (d *Dialect) Serves(method string, has *protocol.ServerCapabilities, session bool) bool {
 	m, ok := d.methods[method]
-	return ok && m.client && m.request && (session || !m.session) && (m.needs == nil || m.needs(*has))
+	return ok && m.client.has(d) && isRequest(method) && (session || !m.session) && (m.needs == nil || m.needs(*has))
 }

@@ -8,13 +8,13 @@ import (
 // ClientMethod reports whether a client may send the request under this revision.
 func (d *Dialect) ClientMethod(method string) bool {
 	m, ok := d.methods[method]
-	return ok && m.client && m.request
+	return ok && m.client.has(d) && isRequest(method)
 }
 
 // ServerNotification reports whether a server may send the notification under this revision.
 func (d *Dialect) ServerNotification(method string) bool {
 	m, ok := d.methods[method]
-	return ok && m.server && !m.request
+	return ok && m.server.has(d) && !isRequest(method)
 }
 
 // InSchema reports whether the method is in the schema of the revision. Methods of extensions are

@@ -190,41 +190,24 @@ var (
 	tasks       = func(has protocol.ServerCapabilities) bool { return has.Tasks }
 )
 
-// sent is a method on one revision.
-type sent struct {
-	*method
-	client, server bool // whether clients or servers send it
-	request        bool // otherwise it is a notification
-}
+// isRequest reports whether a method is a request. Otherwise it is a notification.
+func isRequest(name string) bool { return !strings.HasPrefix(name, "notifications/") }
 
 // methodsOf returns the methods of the revision of d by name.
-func methodsOf(d *Dialect) map[string]sent {
-	all := make(map[string]sent)
+func methodsOf(d *Dialect) map[string]*method {
+	all := make(map[string]*method)
 	for i := range methods {
-		m := &methods[i]
-		request := !strings.HasPrefix(m.name, "notifications/")
-		if s := (sent{m, m.client.has(d), m.server.has(d), request}); s.client || s.server {
-			all[m.name] = s
+		if m := &methods[i]; (m.client | m.server).has(d) {
+			all[m.name] = m
 		}
 	}
 	return all
 }
 
-// clientMethods are the names of all methods that clients send.
-var clientMethods = func() (names []string) {
-	for _, m := range methods {
-		if m.client != 0 {
-			names = append(names, m.name)
-		}
-	}
-	return names
-}()
-
-// MethodName returns text as a string. It allocates only if no revision lets a client send a method
-// of that name.
+// MethodName returns text as a string. It allocates only if no revision has a method of that name.
 func MethodName(text []byte) string {
-	for _, known := range clientMethods {
-		if string(text) == known {
+	for i := range methods {
+		if known := methods[i].name; string(text) == known {
 			return known
 		}
 	}

@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"strings"
-
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -20,11 +18,10 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 		w.fail("%s does not exist", method)
 		return w.done()
 	}
-	meta := metaOf{RequestMeta: m, request: ok && row.client && row.request}
+	meta := metaOf{RequestMeta: m, request: isRequest(method) && (isCustom || row.client.has(d))}
 	w.open('{')
 	if isCustom {
 		meta.raw = w.custom(custom.Raw)
-		meta.request = !strings.HasPrefix(method, "notifications/")
 	} else {
 		w.take(row.params.write(d, w.b, p))
 	}

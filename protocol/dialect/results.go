@@ -330,7 +330,7 @@ func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fai
 
 // resultKind returns "complete", "task" or "input_required". It returns the last two only if the
 // method allows such a result.
-func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
+func (d *Dialect) resultKind(m *method, result []byte) (string, *fail) {
 	const complete = "complete"
 	if !resultType.has(d) {
 		if v, ok := jsontext.Member(result, "task"); ok && jsontext.KindOf(v) != jsontext.KindNull && d.CoreTasks() && m.task {
@@ -347,7 +347,7 @@ func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
 	case !ok:
 		return "", refuse("must be a string").in("resultType")
 	case kind == complete,
-		kind == "task" && m.client && m.task,
+		kind == "task" && m.client.has(d) && m.task,
 		kind == "input_required" && m.rounds:
 		return kind, nil
 	}

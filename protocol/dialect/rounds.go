@@ -35,7 +35,7 @@ func appendInputRequests(d *Dialect, dst []byte, list *[]protocol.InputRequest) 
 
 func appendInputRequest(d *Dialect, dst []byte, q protocol.InputRequest) ([]byte, error) {
 	m, ok := d.methods[protocol.MethodOf(q.Params)]
-	if !ok || !m.server || !m.request {
+	if !ok || !m.server.has(d) || !isRequest(m.name) {
 		return dst, fmt.Errorf("input request %q: %T cannot be asked", q.Key, q.Params)
 	}
 	dst = jsontext.Quote(append(dst, `{"method":`...), m.name)
