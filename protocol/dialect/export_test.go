@@ -157,15 +157,23 @@ func (d *Dialect) AppendBlock(dst []byte, b protocol.Block) ([]byte, error) {
 
 // DecodeNotificationMeta decodes the _meta of a notification, which has no required members.
 func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
-	if d.Handshake() {
-		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
+	meta := MetaOf(jsontext.Bare(params))
+	switch {
+	case d.Handshake():
+		return d.DecodeMetaObject(meta)
+	case meta.Raw() == nil:
+		return NoMeta, nil
 	}
-	return decodeMeta(d, notificationMeta, MetaOf(jsontext.Bare(params)))
+	m := new(protocol.RequestMeta)
+	if f := notificationMeta.decodeObject(d, m, meta); f != nil {
+		return NoMeta, f.in("_meta").fault("params")
+	}
+	return m, nil
 }
 
 // notificationMeta are the members of 2026-07-28 schema, NotificationMetaObject.
-var notificationMeta = rows[smallMeta](
-	decoded(keySubscription, func(d *Dialect, m *smallMeta, v []byte) *fail {
+var notificationMeta = rows[protocol.RequestMeta](
+	decoded(keySubscription, func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
 		return readID(d, &m.SubscriptionID, v)
 	}),
 )

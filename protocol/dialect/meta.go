@@ -58,57 +58,43 @@ func (d *Dialect) DecodeMeta(params []byte) (*protocol.RequestMeta, *protocol.Fa
 
 // DecodeMetaObject is like DecodeMeta, for the result of MetaOf.
 func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
-	if d.Handshake() {
-		return decodeMeta(d, handshakeMeta, meta)
+	m := NoMeta
+	var f *fail
+	switch {
+	case !d.Handshake():
+		large := new(largeMeta)
+		m, f = &large.RequestMeta, perRequestMeta.decodeObject(d, large, meta)
+	case meta.Raw() != nil:
+		m = new(protocol.RequestMeta)
+		f = handshakeMeta.decodeObject(d, m, meta)
 	}
-	return decodeMeta(d, perRequestMeta, meta)
+	if f != nil {
+		return NoMeta, f.in("_meta").fault("params")
+	}
+	return m, nil
 }
 
-// metaRoom is the memory for one decoded _meta, allocated at once.
-type metaRoom interface{ meta() *protocol.RequestMeta }
-
-type smallMeta struct{ protocol.RequestMeta }
-
-// largeMeta includes memory for the client members of a 2026-07-28 request.
+// largeMeta is a decoded _meta with the memory for the client members of a 2026-07-28 request,
+// allocated at once.
 type largeMeta struct {
 	protocol.RequestMeta
 	client       protocol.Implementation
 	capabilities protocol.ClientCapabilities
 }
 
-func (m *smallMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
-func (m *largeMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
-
-func decodeMeta[T any, P interface {
-	*T
-	metaRoom
-}](d *Dialect, ms members[T], o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
-	if o.Raw() == nil {
-		if f := ms.all.missing(d, 0); f != nil {
-			return NoMeta, f.in("_meta").fault("params")
-		}
-		return NoMeta, nil
-	}
-	t := new(T)
-	if f := ms.decodeObject(d, t, o); f != nil {
-		return NoMeta, f.in("_meta").fault("params")
-	}
-	return P(t).meta(), nil
-}
-
 // NoMeta is the _meta of a request that has none. Callers must not modify it.
 var NoMeta = new(protocol.RequestMeta)
 
 // handshakeMeta are the members of _meta on 2024-11-05 to 2025-11-25.
-var handshakeMeta = rows[smallMeta](
-	decoded("progressToken", func(d *Dialect, m *smallMeta, v []byte) *fail { return readID(d, &m.ProgressToken, v) }),
+var handshakeMeta = rows[protocol.RequestMeta](
+	decoded("progressToken", func(d *Dialect, m *protocol.RequestMeta, v []byte) *fail { return readID(d, &m.ProgressToken, v) }),
 	decoded(keyRelatedTask, readRelatedTask),
 )
 
 // readRelatedTask never fails. tasks/get, tasks/result and tasks/cancel must ignore the member, and
 // for other requests it is only a reference (2025-11-25 basic/utilities/tasks "Related Task
 // Metadata").
-func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
+func readRelatedTask(d *Dialect, m *protocol.RequestMeta, v []byte) *fail {
 	if id, ok := jsontext.Member(v, "taskId"); ok && d.CoreTasks() {
 		m.RelatedTask, _ = jsontext.String(id)
 	}
