@@ -157,15 +157,22 @@ func (w *writer) meta(m protocol.Meta) {
 	}
 }
 
-// metaMembers writes the members of m into a _meta that is already open, except members for
-// whose name taken returns true.
-func (w *writer) metaMembers(m protocol.Meta, taken func(name string) bool) {
-	if len(m) == 0 {
+// metaMembers writes the members of m into a _meta that is already open, and then the members of the
+// object raw that m does not have. It leaves out a member if taken returns true for its name.
+func (w *writer) metaMembers(m protocol.Meta, raw []byte, taken func(name string) bool) {
+	if len(m) == 0 && raw == nil {
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if !taken(k) {
 			w.any(k, m[k])
+		}
+	}
+	for key, v := range jsontext.Members(raw) {
+		name := key.String()
+		if _, written := m[name]; !written && !taken(name) {
+			w.keyOf(name)
+			w.raw(v)
 		}
 	}
 }

@@ -148,14 +148,7 @@ func (w *writer) requestMeta(m metaOf) {
 	} else {
 		written = w.perRequestMeta(m.RequestMeta, m.request)
 	}
-	w.metaMembers(m.Extra, func(name string) bool { return slices.Contains(written, name) })
-	for key, v := range jsontext.Members(m.raw) {
-		name := key.String()
-		if _, extra := m.Extra[name]; !extra && !slices.Contains(written, name) {
-			w.keyOf(name)
-			w.raw(v)
-		}
-	}
+	w.metaMembers(m.Extra, m.raw, func(name string) bool { return slices.Contains(written, name) })
 	if len(w.b) == inside {
 		w.b = w.b[:start]
 		return

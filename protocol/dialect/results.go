@@ -26,10 +26,10 @@ func (d *Dialect) AppendResult(dst []byte, r protocol.Result, server []byte) ([]
 		return w.done()
 	}
 	if custom, ok := r.(*protocol.CustomResult); ok {
-		w.customResult(custom.Raw, server)
+		w.resultMeta(nil, w.customResult(custom.Raw), r, server)
 	} else {
 		w.resultType(r)
-		w.resultMeta(w.result(r), r, server)
+		w.resultMeta(w.result(r), nil, r, server)
 	}
 	w.shut('}')
 	return w.done()
@@ -156,12 +156,12 @@ func (w *writer) exists(in revisions, what string) {
 	}
 }
 
-// resultMeta writes the _meta of a server's result. Reserved members take precedence over members
-// of the user.
-func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
+// resultMeta writes the _meta of a server's result with the members of m, or of the object raw.
+// Reserved members take precedence over members of the user.
+func (w *writer) resultMeta(m protocol.Meta, raw []byte, r protocol.Result, server []byte) {
 	server = w.identity(r, server)
 	reserved, value := w.reserved(r)
-	if len(m) == 0 && server == nil && reserved == "" {
+	if len(m) == 0 && raw == nil && server == nil && reserved == "" {
 		return
 	}
 	w.key("_meta")
@@ -174,7 +174,7 @@ func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
 		w.key(keyServerInfo)
 		w.b = append(w.b, server...)
 	}
-	w.metaMembers(m, func(name string) bool {
+	w.metaMembers(m, raw, func(name string) bool {
 		return reserved != "" && name == reserved || server != nil && name == keyServerInfo
 	})
 	w.shut('}')
@@ -210,34 +210,16 @@ func (w *writer) identity(r protocol.Result, server []byte) []byte {
 	return server
 }
 
-// customResult writes an encoded result and adds the members that the revision requires in every
-// result.
-func (w *writer) customResult(raw, server []byte) {
+// customResult writes an encoded result and its resultType, except _meta, which it returns.
+func (w *writer) customResult(raw []byte) (meta []byte) {
 	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
 		w.fail("a result must be an object")
-		return
+		return nil
 	}
 	if _, ok := jsontext.Member(raw, "resultType"); !ok {
 		w.resultType(nil)
 	}
-	meta := w.custom(raw)
-	server = w.identity(nil, server)
-	if meta == nil && server == nil {
-		return
-	}
-	w.key("_meta")
-	w.open('{')
-	if server != nil {
-		w.key(keyServerInfo)
-		w.b = append(w.b, server...)
-	}
-	for key, v := range jsontext.Members(meta) {
-		if server == nil || !key.Is(keyServerInfo) {
-			w.keyOf(key.String())
-			w.raw(v)
-		}
-	}
-	w.shut('}')
+	return w.custom(raw)
 }
 
 // callToolResult writes the members of callToolResultMembers by hand, because it is the most frequent
