@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -22,24 +23,22 @@ var (
 // Functions that return pointers have an object that may be null. Its schema is not wrapped on
 // those revisions: the value is the object, or {"result": null}.
 func WrapsOutput(schema []byte) bool {
-	return len(schema) > 0 && !isObjectType(schema) && !isNullableObject(schema)
+	types := rootTypes(schema)
+	others := func(name string) bool { return name != "object" && name != "null" }
+	return len(schema) > 0 && (!slices.Contains(types, "object") || slices.ContainsFunc(types, others))
 }
 
-func isNullableObject(schema []byte) bool {
-	t, _ := jsontext.Member(schema, "type")
-	object, others := false, false
-	for e := range jsontext.Elements(t) {
-		s, _ := jsontext.String(e)
-		object = object || s == "object"
-		others = others || s != "object" && s != "null"
+// rootTypes returns the types that a schema has at its root, in either form of the keyword.
+func rootTypes(schema []byte) (types []string) {
+	v, _ := jsontext.Member(schema, "type")
+	if name, ok := jsontext.String(v); ok {
+		return []string{name}
 	}
-	return object && !others
-}
-
-func isObjectType(schema []byte) bool {
-	t, _ := jsontext.Member(schema, "type")
-	s, ok := jsontext.String(t)
-	return ok && s == "object"
+	for e := range jsontext.Elements(v) {
+		name, _ := jsontext.String(e)
+		types = append(types, name)
+	}
+	return types
 }
 
 // inputSchema writes an input schema. Arguments are always an object, so a root without a type gets
@@ -51,8 +50,8 @@ func (w *writer) inputSchema(v []byte) error {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		return errSchemaKind
 	}
-	_, typed := jsontext.Member(v, "type")
-	if typed && !isObjectType(v) {
+	root, typed := jsontext.Member(v, "type")
+	if name, _ := jsontext.String(root); typed && name != "object" {
 		return errSchemaType
 	}
 	w.objectSchema(v, !typed)
@@ -115,7 +114,7 @@ func (w *writer) outputSchema(v []byte) error {
 		w.raw(v)
 	case WrapsOutput(v):
 		w.wrappedSchema(v)
-	case allowsNull(v):
+	case slices.Contains(rootTypes(v), "null"):
 		w.nullableSchema(v)
 	default:
 		w.objectSchema(v, false)
@@ -155,17 +154,6 @@ func (w *writer) nullableSchema(v []byte) {
 	w.shut(']')
 	w.shut('}')
 	w.base = ""
-}
-
-// allowsNull reports whether a schema names null among its types.
-func allowsNull(schema []byte) bool {
-	types, _ := jsontext.Member(schema, "type")
-	for e := range jsontext.Elements(types) {
-		if name, ok := jsontext.String(e); ok && name == "null" {
-			return true
-		}
-	}
-	return false
 }
 
 // hoists reports whether a member must be at the root of a schema document.
