@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -231,23 +230,16 @@ var annotationPriority = kind[float64]{
 // role is the role of a message, or usual if it is empty. Encoding refuses a role that no revision
 // has, because clients would refuse the whole message.
 func role(usual protocol.Role) kind[protocol.Role] {
-	return kind[protocol.Role]{
-		read: func(_ *Dialect, to *protocol.Role, v []byte) *fail {
-			return readEnum(to, v, protocol.RoleUser, protocol.RoleAssistant)
-		},
-		write: func(_ *Dialect, dst []byte, r *protocol.Role) ([]byte, error) {
-			is := cmp.Or(*r, usual)
-			if is != protocol.RoleUser && is != protocol.RoleAssistant {
-				return dst, fmt.Errorf("there is no role %q: want user or assistant", is)
-			}
-			return jsontext.Quote(dst, string(is)), nil
-		},
-	}
+	return checked("there is no role %q: want user or assistant", usual, protocol.RoleUser, protocol.RoleAssistant)
 }
 
 // hintTime is a time that is only a hint. The schema requires only a string, so decoding ignores a
 // text in an unknown format.
-var hintTime = kind[time.Time]{read: readHintTime, write: timestamp.write, none: timestamp.none}
+var hintTime = kind[time.Time]{
+	read:  readHintTime,
+	write: func(_ *Dialect, dst []byte, t *time.Time) ([]byte, error) { return appendTime(dst, *t), nil },
+	none:  func(t *time.Time) bool { return t.IsZero() },
+}
 
 func readHintTime(d *Dialect, to *time.Time, v []byte) *fail {
 	var s string

@@ -151,28 +151,15 @@ func declares[C any](ms members[C], is func(*C) *bool) kind[C] {
 // having is a flag whose wire form is an object with the empty object name.
 func having(name string) kind[bool] {
 	return kind[bool]{
-		read: func(d *Dialect, to *bool, v []byte) *fail { return readHas(d, to, v, name) },
+		read: func(d *Dialect, to *bool, v []byte) *fail {
+			inner, _ := jsontext.Member(v, name) // if there is none, the flag is unreadable, which is as good
+			return readPresent(d, to, inner)
+		},
 		write: func(_ *Dialect, dst []byte, _ *bool) ([]byte, error) {
 			return append(appendKey(append(dst, '{'), name), "{}}"...), nil
 		},
 		none: boolean.none,
 	}
-}
-
-// readHas sets to if v has a member name that is an object.
-func readHas(d *Dialect, to *bool, v []byte, name string) *fail {
-	v, f := objectOf(v)
-	if f != nil {
-		return f
-	}
-	inner, ok := jsontext.Member(v, name)
-	if !ok {
-		return nil
-	}
-	if f := readPresent(d, to, inner); f != nil {
-		return f.in(name)
-	}
-	return nil
 }
 
 // extensions are all extensions, including unknown ones, which stay encoded. The tasks extension
@@ -228,21 +215,11 @@ var declared = kind[map[string]json.RawMessage]{
 	none:  func(m *map[string]json.RawMessage) bool { return len(*m) == 0 },
 }
 
-func readDeclared(_ *Dialect, to *map[string]json.RawMessage, v []byte) *fail {
-	v, f := objectOf(v)
-	if f != nil {
-		return f
-	}
-	all := make(map[string]json.RawMessage, jsontext.Len(v))
-	for key, e := range jsontext.Members(v) {
-		name := key.String()
-		if _, ok := all[name]; ok {
-			return refuse("is repeated").in(name)
-		}
-		if object, f := objectOf(e); f == nil {
-			all[name] = object
-		}
-	}
-	*to = all
-	return nil
+func readDeclared(d *Dialect, to *map[string]json.RawMessage, v []byte) *fail {
+	f := readMap(d, to, v, func(_ *Dialect, to *json.RawMessage, v []byte) *fail {
+		*to, _ = objectOf(v)
+		return nil
+	})
+	maps.DeleteFunc(*to, func(_ string, object json.RawMessage) bool { return object == nil })
+	return f
 }

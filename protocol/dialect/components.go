@@ -58,20 +58,8 @@ var iconMembers = rows[protocol.Icon](
 	required("src", str, func(i *protocol.Icon) *string { return &i.Src }),
 	optional("mimeType", str, func(i *protocol.Icon) *string { return &i.MIMEType }),
 	optional("sizes", list(str), func(i *protocol.Icon) *[]string { return &i.Sizes }),
-	optional("theme", theme, func(i *protocol.Icon) *string { return &i.Theme }),
+	optional("theme", checked("an icon has the theme %q: want light or dark", "", "light", "dark"), func(i *protocol.Icon) *string { return &i.Theme }),
 )
-
-// theme is light or dark. Encoding also checks it.
-var theme = kind[string]{
-	read: func(_ *Dialect, to *string, v []byte) *fail { return readEnum(to, v, "light", "dark") },
-	write: func(d *Dialect, dst []byte, s *string) ([]byte, error) {
-		if *s != "light" && *s != "dark" {
-			return dst, fmt.Errorf("an icon has the theme %q: want light or dark", *s)
-		}
-		return str.write(d, dst, s)
-	},
-	none: str.none,
-}
 
 var toolMembers = rows[protocol.Tool](
 	required("name", str, func(t *protocol.Tool) *string { return &t.Name }),

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,20 @@ func enum[S ~string](values ...S) kind[S] {
 		write: func(_ *Dialect, dst []byte, s *S) ([]byte, error) { return jsontext.Quote(dst, string(*s)), nil },
 		none:  func(s *S) bool { return *s == "" },
 	}
+}
+
+// checked is like enum, but encoding returns the error wrong for any other value. It writes an empty one
+// as usual.
+func checked[S ~string](wrong string, usual S, values ...S) kind[S] {
+	k := enum(values...)
+	k.write = func(_ *Dialect, dst []byte, s *S) ([]byte, error) {
+		is := cmp.Or(*s, usual)
+		if !slices.Contains(values, is) {
+			return dst, fmt.Errorf(wrong, is)
+		}
+		return jsontext.Quote(dst, string(is)), nil
+	}
+	return k
 }
 
 // level is a log level.
@@ -86,13 +101,6 @@ func id(missing string) kind[jsonrpc.ID] {
 		},
 		none: func(id *jsonrpc.ID) bool { return id.IsZero() },
 	}
-}
-
-// timestamp is an ISO 8601 date and time. The zero time is left out.
-var timestamp = kind[time.Time]{
-	read:  readTime,
-	write: func(_ *Dialect, dst []byte, t *time.Time) ([]byte, error) { return appendTime(dst, *t), nil },
-	none:  func(t *time.Time) bool { return t.IsZero() },
 }
 
 func appendTime(dst []byte, t time.Time) []byte {
