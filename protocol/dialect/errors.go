@@ -164,32 +164,30 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 	case codeResourceNotFound:
 		return readNotFound(e.Data, true)
 	case jsonrpc.CodeInvalidParams:
-		if f := readUnsupported(d, e.Data); f != nil && d.Handshake() {
+		if f := d.readFault(protocol.FaultUnsupportedVersion, unsupportedMembers, e.Data); f != nil && d.Handshake() {
 			return f
 		}
 		return readNotFound(e.Data, false)
 	case codeHeaderMismatch:
-		return d.modern(&protocol.Fault{Kind: protocol.FaultHeaderMismatch})
+		if !d.Handshake() {
+			return &protocol.Fault{Kind: protocol.FaultHeaderMismatch}
+		}
 	case codeMissingCapability:
-		return d.modern(readMissingCapability(d, e.Data))
+		if !d.Handshake() {
+			return d.readFault(protocol.FaultMissingCapability, missingCapabilityMembers, e.Data)
+		}
 	case codeUnsupportedVersion:
 		// Accepted on any revision, because a server of 2026-07-28 may use
 		// this code to refuse an initialize (basic/versioning).
-		return readUnsupported(d, e.Data)
+		return d.readFault(protocol.FaultUnsupportedVersion, unsupportedMembers, e.Data)
 	case codeURLRequired:
-		return readURLRequired(d, e.Data)
+		if d.ElicitationIDs() {
+			return d.readFault(protocol.FaultURLRequired, urlRequiredMembers, e.Data)
+		}
 	case codeRejected:
 		return &protocol.Fault{Kind: protocol.FaultRejected}
 	}
 	return nil
-}
-
-// modern returns f on 2026-07-28, and nil on revisions where the code has no meaning.
-func (d *Dialect) modern(f *protocol.Fault) *protocol.Fault {
-	if d.Handshake() {
-		return nil
-	}
-	return f
 }
 
 // readNotFound reads the data of a missing resource. Clients accept both codes for it (SEP-2164),
@@ -208,30 +206,18 @@ var unsupportedMembers = rows[protocol.Fault](
 	optional("requested", str, func(f *protocol.Fault) *string { return &f.Requested }),
 )
 
-func readUnsupported(d *Dialect, data []byte) *protocol.Fault {
-	f := &protocol.Fault{Kind: protocol.FaultUnsupportedVersion}
-	if unsupportedMembers.decode(d, f, data) != nil {
-		return nil
-	}
-	return f
-}
+var missingCapabilityMembers = rows[protocol.Fault](
+	required("requiredCapabilities", pointer(object(clientCapabilityMembers)), func(f *protocol.Fault) **protocol.ClientCapabilities { return &f.Required }),
+)
 
-func readMissingCapability(d *Dialect, data []byte) *protocol.Fault {
-	v, _ := jsontext.Member(data, "requiredCapabilities")
-	required := new(protocol.ClientCapabilities)
-	if v == nil || clientCapabilityMembers.decode(d, required, v) != nil {
-		return nil
-	}
-	return &protocol.Fault{Kind: protocol.FaultMissingCapability, Required: required}
-}
+var urlRequiredMembers = rows[protocol.Fault](
+	required("elicitations", list(elicitation), func(f *protocol.Fault) *[]protocol.ElicitParams { return &f.Elicitations }),
+)
 
-func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
-	v, _ := jsontext.Member(data, "elicitations")
-	if v == nil || !d.ElicitationIDs() {
-		return nil
-	}
-	f := &protocol.Fault{Kind: protocol.FaultURLRequired}
-	if list(elicitation).read(d, &f.Elicitations, v) != nil {
+// readFault reads the data of an error as the fault of this kind. If data cannot be read, it returns nil.
+func (d *Dialect) readFault(kind protocol.FaultKind, ms members[protocol.Fault], data []byte) *protocol.Fault {
+	f := &protocol.Fault{Kind: kind}
+	if ms.decode(d, f, data) != nil {
 		return nil
 	}
 	return f
