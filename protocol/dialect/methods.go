@@ -33,7 +33,7 @@ var methods = []method{
 		params: coded(readInitialize, initializeMembers.appendInto),
 	},
 	{
-		name: protocol.MethodDiscover, client: sessionless, result: decodeDiscover,
+		name: protocol.MethodDiscover, client: sessionless, result: resultOf(discoverMembers),
 		params: params(rows[protocol.DiscoverParams]()),
 	},
 	{
@@ -73,7 +73,7 @@ var methods = []method{
 		needs:  resources, session: true,
 	},
 	{
-		name: protocol.MethodListen, client: sessionless, result: decodeListen,
+		name: protocol.MethodListen, client: sessionless, result: resultOf(listenResultMembers),
 		params: params(listenMembers),
 	},
 	{

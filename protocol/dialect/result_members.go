@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -35,7 +36,29 @@ var discoverMembers = rows[protocol.DiscoverResult](
 	optional("instructions", str, func(r *protocol.DiscoverResult) *string { return &r.Instructions }),
 	optional("ttlMs", ttlMs, func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("_meta", resultMeta, func(r *protocol.DiscoverResult) *protocol.Meta { return &r.Meta }),
+	decoded("_meta", readDiscoverMeta),
+)
+
+// readDiscoverMeta reads the server's identity from _meta (2026-07-28 server/discover).
+func readDiscoverMeta(d *Dialect, r *protocol.DiscoverResult, v []byte) *fail {
+	if f := readMeta(d, &r.Meta, v); f != nil {
+		return f
+	}
+	delete(r.Meta, keyServerInfo)
+	if info, ok := jsontext.Member(v, keyServerInfo); ok && jsontext.KindOf(info) != jsontext.KindNull {
+		if f := implementationMembers.decode(d, &r.Server, info); f != nil {
+			return f.in(keyServerInfo)
+		}
+	}
+	return nil
+}
+
+var listenResultMembers = rows[protocol.ListenResult](
+	whole("_meta", object(listenMetaMembers)).requiredIn(always),
+)
+
+var listenMetaMembers = rows[protocol.ListenResult](
+	required(keySubscription, id("a subscription needs an id"), func(r *protocol.ListenResult) *jsonrpc.ID { return &r.ID }),
 )
 
 var listToolsMembers = rows[protocol.ListToolsResult](

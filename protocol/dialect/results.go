@@ -361,22 +361,6 @@ func decodeCustomResult(_ *Dialect, raw []byte) (protocol.Result, *fail) {
 
 var readEmpty = resultOf(emptyMembers)
 
-// decodeDiscover reads the server's identity from _meta (2026-07-28 server/discover).
-func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
-	r := new(protocol.DiscoverResult)
-	if f := discoverMembers.decode(d, r, raw); f != nil {
-		return nil, f
-	}
-	meta, _ := jsontext.Member(raw, "_meta")
-	if info, ok := jsontext.Member(meta, keyServerInfo); ok && jsontext.KindOf(info) != jsontext.KindNull {
-		if f := implementationMembers.decode(d, &r.Server, info); f != nil {
-			return nil, f.in(keyServerInfo).in("_meta")
-		}
-	}
-	delete(r.Meta, keyServerInfo)
-	return r, nil
-}
-
 // decodeInputRequired refuses a result with neither questions nor state, because the client could
 // not continue (2026-07-28 basic/patterns/mrtr).
 func decodeInputRequired(d *Dialect, raw []byte) (protocol.Result, *fail) {
@@ -386,22 +370,6 @@ func decodeInputRequired(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	}
 	if len(r.Requests) == 0 && r.State == nil {
 		return nil, refuse("must have inputRequests or requestState")
-	}
-	return r, nil
-}
-
-func decodeListen(d *Dialect, raw []byte) (protocol.Result, *fail) {
-	m, ok := jsontext.Member(raw, "_meta")
-	if !ok {
-		return nil, refuse("is missing").in("_meta")
-	}
-	id, ok := jsontext.Member(m, keySubscription)
-	if !ok {
-		return nil, refuse("is missing").in(keySubscription).in("_meta")
-	}
-	r := new(protocol.ListenResult)
-	if f := readID(d, &r.ID, id); f != nil {
-		return nil, f.in(keySubscription).in("_meta")
 	}
 	return r, nil
 }
