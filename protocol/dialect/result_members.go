@@ -30,12 +30,10 @@ var initializeResultMembers = rows[protocol.InitializeResult](
 	optional("_meta", resultMeta, func(r *protocol.InitializeResult) *protocol.Meta { return &r.Meta }),
 )
 
-var discoverMembers = rows[protocol.DiscoverResult](
+var discoverMembers = cacheable(func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache },
 	required("supportedVersions", list(str), func(r *protocol.DiscoverResult) *[]string { return &r.Versions }),
 	required("capabilities", object(serverCapabilityMembers), func(r *protocol.DiscoverResult) *protocol.ServerCapabilities { return &r.Capabilities }),
 	optional("instructions", str, func(r *protocol.DiscoverResult) *string { return &r.Instructions }),
-	optional("ttlMs", ttlMs, func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	decoded("_meta", readDiscoverMeta),
 )
 
@@ -61,35 +59,27 @@ var listenMetaMembers = rows[protocol.ListenResult](
 	required(keySubscription, id("a subscription needs an id"), func(r *protocol.ListenResult) *jsonrpc.ID { return &r.ID }),
 )
 
-var listToolsMembers = rows[protocol.ListToolsResult](
+var listToolsMembers = cacheable(func(r *protocol.ListToolsResult) *protocol.CacheHints { return &r.Cache },
 	required("tools", list(object(toolMembers)), func(r *protocol.ListToolsResult) *[]protocol.Tool { return &r.Tools }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListToolsResult) **string { return &r.Next }),
-	optional("ttlMs", ttlMs, func(r *protocol.ListToolsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.ListToolsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListToolsResult) *protocol.Meta { return &r.Meta }),
 )
 
-var listResourcesMembers = rows[protocol.ListResourcesResult](
+var listResourcesMembers = cacheable(func(r *protocol.ListResourcesResult) *protocol.CacheHints { return &r.Cache },
 	required("resources", list(object(resourceMembers)), func(r *protocol.ListResourcesResult) *[]protocol.Resource { return &r.Resources }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListResourcesResult) **string { return &r.Next }),
-	optional("ttlMs", ttlMs, func(r *protocol.ListResourcesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.ListResourcesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListResourcesResult) *protocol.Meta { return &r.Meta }),
 )
 
-var listTemplatesMembers = rows[protocol.ListTemplatesResult](
+var listTemplatesMembers = cacheable(func(r *protocol.ListTemplatesResult) *protocol.CacheHints { return &r.Cache },
 	required("resourceTemplates", list(object(templateMembers)), func(r *protocol.ListTemplatesResult) *[]protocol.ResourceTemplate { return &r.Templates }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListTemplatesResult) **string { return &r.Next }),
-	optional("ttlMs", ttlMs, func(r *protocol.ListTemplatesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.ListTemplatesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListTemplatesResult) *protocol.Meta { return &r.Meta }),
 )
 
-var listPromptsMembers = rows[protocol.ListPromptsResult](
+var listPromptsMembers = cacheable(func(r *protocol.ListPromptsResult) *protocol.CacheHints { return &r.Cache },
 	required("prompts", list(object(promptMembers)), func(r *protocol.ListPromptsResult) *[]protocol.Prompt { return &r.Prompts }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListPromptsResult) **string { return &r.Next }),
-	optional("ttlMs", ttlMs, func(r *protocol.ListPromptsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.ListPromptsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListPromptsResult) *protocol.Meta { return &r.Meta }),
 )
 
@@ -104,10 +94,8 @@ var callToolResultMembers = rows[protocol.CallToolResult](
 	optional("_meta", resultMeta, func(r *protocol.CallToolResult) *protocol.Meta { return &r.Meta }),
 )
 
-var readResourceResultMembers = rows[protocol.ReadResourceResult](
+var readResourceResultMembers = cacheable(func(r *protocol.ReadResourceResult) *protocol.CacheHints { return &r.Cache },
 	required("contents", list(contents), func(r *protocol.ReadResourceResult) *[]protocol.Contents { return &r.Contents }),
-	optional("ttlMs", ttlMs, func(r *protocol.ReadResourceResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.ReadResourceResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ReadResourceResult) *protocol.Meta { return &r.Meta }),
 )
 
@@ -206,6 +194,11 @@ var elicitResultMembers = rows[protocol.ElicitResult](
 	optional("content", answers, func(r *protocol.ElicitResult) *json.RawMessage { return &r.Content }),
 	optional("_meta", meta, func(r *protocol.ElicitResult) *protocol.Meta { return &r.Meta }).only(sessions),
 )
+
+// cacheable returns the table of a result that a client may cache. at returns its CacheHints.
+func cacheable[T any](at func(*T) *protocol.CacheHints, all ...member[T]) members[T] {
+	return rows(append(all, optional("ttlMs", ttlMs, at).only(sessionless), optional("cacheScope", cacheScope, at).only(sessionless))...)
+}
 
 // ttlMs and cacheScope are how long a client may cache a result, and for whom (2026-07-28
 // server/utilities/caching). Decoding reads a negative or absent ttlMs as 0.

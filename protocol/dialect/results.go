@@ -262,10 +262,8 @@ func (w *writer) page(r *protocol.Page) {
 	writeInto(w, pageMembers, r)
 }
 
-var pageMembers = rows[protocol.Page](
+var pageMembers = cacheable(func(r *protocol.Page) *protocol.CacheHints { return &r.Cache },
 	optional("nextCursor", pointer(str), func(r *protocol.Page) **string { return &r.Next }),
-	optional("ttlMs", ttlMs, func(r *protocol.Page) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-	optional("cacheScope", cacheScope, func(r *protocol.Page) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 )
 
 // DecodeResult decodes the result of a request method, of either side. The method determines the
