@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -176,5 +175,3 @@ func (w *writer) metaMembers(m protocol.Meta, raw []byte, taken func(name string
 		}
 	}
 }
-
-var errUnknownType = errors.New("type is not of package protocol")

@@ -128,7 +128,7 @@ func (w *writer) taskAnswer(r protocol.Result) protocol.Meta {
 		w.exists(coreTasks, "tasks/list")
 		return written(w, listTasksResultMembers, r, r.Meta)
 	default:
-		w.fail("result %T: %w", r, errUnknownType)
+		w.fail("result %T: type is not of package protocol", r)
 		return nil
 	}
 }
@@ -225,13 +225,12 @@ func (w *writer) customResult(raw []byte) (meta []byte) {
 // callToolResult writes the members of callToolResultMembers by hand, because it is the most frequent
 // result.
 func (w *writer) callToolResult(r *protocol.CallToolResult) {
+	w.key("content")
 	if r.Content == nil && len(r.Structured) > 0 {
-		w.key("content")
 		w.b = append(w.b, `[{"type":"text","text":`...)
 		w.b = jsontext.QuoteBytes(w.b, r.Structured)
 		w.b = append(w.b, "}]"...)
 	} else {
-		w.key("content")
 		w.blocks(r.Content, inResult)
 	}
 	if len(r.Structured) > 0 && w.d.StructuredContent() {
