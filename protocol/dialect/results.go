@@ -272,39 +272,34 @@ var pageMembers = cacheable(func(r *protocol.Page) *protocol.CacheHints { return
 // On 2026-07-28 resultType decides first, and an unknown resultType is a fault (basic "Result").
 // The fault names the member by its path. Raw JSON in the result aliases the input.
 func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *protocol.Fault) {
-	result, f := objectOf(result)
-	if f != nil {
-		return nil, f.fault("result")
-	}
-	read, f := d.resultReader(method, result)
-	if f != nil {
-		return nil, f.fault("result")
-	}
-	r, f := read(d, result)
+	r, f := d.decodeResult(method, result)
 	if f != nil {
 		return nil, f.fault("result")
 	}
 	return r, nil
 }
 
-// resultReader returns the reader of a result of method.
-func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fail) {
+func (d *Dialect) decodeResult(method string, result []byte) (protocol.Result, *fail) {
+	result, f := objectOf(result)
+	if f != nil {
+		return nil, f
+	}
 	m, ok := d.methods[method]
 	if !ok {
-		return decodeCustomResult, nil
+		return decodeCustomResult(d, result)
 	}
 	kind, f := d.resultKind(m, result)
 	switch {
 	case f != nil:
 		return nil, f
 	case kind == "task":
-		return decodeCreateTask, nil
+		return decodeCreateTask(d, result)
 	case kind == "input_required":
-		return decodeInputRequired, nil
+		return decodeInputRequired(d, result)
 	case m.result == nil:
-		return decodeCustomResult, nil
+		return decodeCustomResult(d, result)
 	}
-	return m.result, nil
+	return m.result(d, result)
 }
 
 // resultKind returns "complete", "task" or "input_required". It returns the last two only if the
