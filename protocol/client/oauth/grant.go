@@ -209,7 +209,7 @@ func (f *Flow) stored(ctx context.Context, server string) ([]*live, error) {
 // read returns the tokens of a record, or nil if the record does not exist.
 func (f *Flow) read(ctx context.Context, k Key) (*live, error) {
 	var g grant
-	version, err := load(ctx, f.config.store, k, &g)
+	version, err := f.load(ctx, k, &g)
 	if err != nil || version == 0 {
 		return nil, err
 	}
@@ -236,13 +236,13 @@ const maxConflicts = 10
 func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, error) {
 	key := s.key(Tokens, g.Issuer.Issuer)
 	for again := 0; ; again++ {
-		version, err := load(ctx, s.flow.config.store, key, &grant{})
+		version, err := s.flow.load(ctx, key, &grant{})
 		if former := s.current.Load(); err != nil && former != nil && former.key == key {
 			version = former.version // unsaved compares it with the stored one
 		}
 		if err == nil {
 			var saved uint64
-			if saved, err = save(ctx, s.flow.config.store, key, version, g); err == nil {
+			if saved, err = s.flow.save(ctx, key, version, g); err == nil {
 				version = saved
 			}
 		}

@@ -334,8 +334,7 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 // renew uses the refresh token. Only one process that shares the store does so at a time. After
 // ErrLogin only a login helps. The caller holds the site's turn.
 func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
-	store := s.flow.config.store
-	unlock, err := store.Lock(ctx, old.key)
+	unlock, err := s.flow.config.store.Lock(ctx, old.key)
 	if err != nil {
 		return nil, storeError(err)
 	}
@@ -368,20 +367,31 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := save(ctx, store, stored.key, stored.version, g)
-	if isConflict(err) { // another process has logged in, and its grant is newer
+	l, err := s.supersede(ctx, stored, &g)
+	switch {
+	case isConflict(err): // another process has logged in, and its grant is newer
 		return s.reread(ctx, stored)
-	}
-	if err != nil {
-		l := g.life(stored.key, stored.version, stored.bound)
-		l.unsaved = true
-		s.current.Store(l) // the refresh token in the store is used up
+	case err != nil:
 		return nil, err
 	}
-	l := g.life(stored.key, version, stored.bound)
-	s.current.Store(l)
 	s.flow.tell(ctx, Event{Kind: Renewed, Server: s.server, Issuer: g.Issuer.Issuer, ClientID: g.ClientID, Scopes: g.Scopes})
 	return l, nil
+}
+
+// supersede stores g in place of old. If g cannot be saved, the site uses it anyway, because the refresh
+// token in the store is used up or refused. After a conflict it does not.
+func (s *site) supersede(ctx context.Context, old *live, g *grant) (*live, error) {
+	version, err := s.flow.save(ctx, old.key, old.version, g)
+	if isConflict(err) {
+		return nil, err
+	}
+	if err != nil {
+		version = old.version
+	}
+	l := g.life(old.key, version, old.bound)
+	l.unsaved = err != nil
+	s.current.Store(l)
+	return l, err
 }
 
 // renewed returns the grant of old with the tokens of t.
@@ -444,16 +454,9 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 	}
 	g := stored.grant
 	g.Refresh = ""
-	version, saved := save(ctx, s.flow.config.store, stored.key, stored.version, g)
-	switch {
-	case saved == nil:
-		s.current.Store(g.life(stored.key, version, stored.bound))
-	case isConflict(saved):
+	_, saved := s.supersede(ctx, stored, &g) // if it is not saved, the next request asks the user
+	if isConflict(saved) {
 		saved = nil
-	default:
-		l := g.life(stored.key, stored.version, stored.bound)
-		l.unsaved = true
-		s.current.Store(l) // the next request asks the user
 	}
 	if code == "invalid_client" && id.known == ByRegistration {
 		if err := w.forget(ctx, stored.Issuer.Issuer, id.ID); err != nil && !isConflict(err) {

@@ -210,9 +210,9 @@ func (m *Enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provi
 	if end := expiryOf(t.ID); !end.IsZero() { // expires_in is for the access token, which is not kept
 		g.Expires = end
 	}
-	version, err := load(ctx, s.flow.config.store, m.key(s), &grant{})
+	version, err := s.flow.load(ctx, m.key(s), &grant{})
 	if err == nil {
-		_, err = save(ctx, s.flow.config.store, m.key(s), version, g)
+		_, err = s.flow.save(ctx, m.key(s), version, g)
 	}
 	if err != nil && !isConflict(err) {
 		return subject{}, err

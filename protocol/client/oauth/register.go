@@ -57,7 +57,7 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 		if kept, err = w.register(ctx, m, redirect); err != nil {
 			return identity{}, err
 		}
-		if _, err := save(ctx, c.store, w.flow.registration(m.Issuer), version, kept); err != nil && !errors.Is(err, ErrConflict) {
+		if _, err := w.flow.save(ctx, w.flow.registration(m.Issuer), version, kept); err != nil && !isConflict(err) {
 			return identity{}, err // in a conflict, another process has also registered, and both can continue
 		}
 		w.flow.tell(ctx, Event{Kind: RegisteredNew, Server: w.server, Issuer: m.Issuer, ClientID: kept.ClientID})
@@ -118,14 +118,14 @@ func (w *web) binding(clientID string) Key {
 // bind returns the issuer that a client belongs to. If it has none yet, it is this issuer from now
 // on.
 func (w *web) bind(ctx context.Context, clientID, issuer string) (owner string, err error) {
-	key, store := w.binding(clientID), w.flow.config.store
-	version, err := load(ctx, store, key, &owner)
+	key := w.binding(clientID)
+	version, err := w.flow.load(ctx, key, &owner)
 	if err != nil || version > 0 {
 		return owner, err
 	}
-	_, err = save(ctx, store, key, 0, issuer)
+	_, err = w.flow.save(ctx, key, 0, issuer)
 	if isConflict(err) { // another process was faster
-		_, err = load(ctx, store, key, &owner)
+		_, err = w.flow.load(ctx, key, &owner)
 		return owner, err
 	}
 	return issuer, err
@@ -238,7 +238,7 @@ func (w *web) forget(ctx context.Context, issuer, clientID string) error {
 		return err
 	}
 	var owner string
-	version, err = load(ctx, store, w.binding(clientID), &owner)
+	version, err = w.flow.load(ctx, w.binding(clientID), &owner)
 	if err == nil && version > 0 && owner == issuer {
 		err = store.Delete(ctx, w.binding(clientID), version)
 	}
@@ -252,13 +252,13 @@ func (f *Flow) registration(issuer string) Key {
 
 // registered returns that client. If no client is registered, the version is 0.
 func (f *Flow) registered(ctx context.Context, issuer string) (r registration, version uint64, err error) {
-	version, err = load(ctx, f.config.store, f.registration(issuer), &r)
+	version, err = f.load(ctx, f.registration(issuer), &r)
 	return r, version, err
 }
 
 // load reads a record. If the record does not exist, the version is 0.
-func load(ctx context.Context, s Store, k Key, into any) (version uint64, err error) {
-	r, err := s.Get(ctx, k)
+func (f *Flow) load(ctx context.Context, k Key, into any) (version uint64, err error) {
+	r, err := f.config.store.Get(ctx, k)
 	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}
@@ -273,21 +273,18 @@ func load(ctx context.Context, s Store, k Key, into any) (version uint64, err er
 	return r.Version, nil
 }
 
-func save(ctx context.Context, s Store, k Key, version uint64, content any) (uint64, error) {
+func (f *Flow) save(ctx context.Context, k Key, version uint64, content any) (uint64, error) {
 	data, err := json.Marshal(content)
 	if err != nil {
 		return 0, err
 	}
-	version, err = s.Put(ctx, Record{Key: k, Version: version, Data: data})
-	if errors.Is(err, ErrConflict) {
-		return 0, err
-	}
+	version, err = f.config.store.Put(ctx, Record{Key: k, Version: version, Data: data})
 	return version, storeError(err)
 }
 
-// storeError returns err with the step. It returns the error of a context unchanged.
+// storeError returns err with the step. It returns a conflict, and the error of a context, unchanged.
 func storeError(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || isConflict(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return &Error{Step: stepStore, Err: because(ErrStore, err)}
