@@ -176,7 +176,7 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 }
 
 // rejected returns the error of a server that refuses a token that its authorization server has
-// just issued.
+// just issued. g may be nil.
 func (s *site) rejected(g *live) error {
 	e := &Error{Step: stepToken, Server: s.server, Err: ErrDenied, Text: "the server refuses the token that was just made for it"}
 	if g != nil {

@@ -296,7 +296,7 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 	}
 	if s.flow.config.machine != nil {
 		if d.renewed {
-			return nil, &Error{Step: stepToken, Server: s.server, Err: ErrDenied, Text: "the server refuses the token that was just made for it"}
+			return nil, s.rejected(nil)
 		}
 		return s.login(ctx, w, d)
 	}

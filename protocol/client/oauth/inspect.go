@@ -198,6 +198,6 @@ func (s *site) end(ctx context.Context, w *web, g *live) error {
 	if err != nil {
 		return err
 	}
-	e := &endpoint{g.Issuer, id.Credentials, g.bound, &s.nonces}
+	e := &endpoint{g.Issuer, id.Credentials, nil, &s.nonces} // a revocation needs no proof
 	return errors.Join(w.revoke(ctx, e, "refresh_token", g.Refresh), w.revoke(ctx, e, "access_token", g.Access))
 }

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"net/url"
 	"os"
@@ -88,7 +87,7 @@ func EnterpriseManaged(e Enterprise) Option {
 }
 
 func (m *Enterprise) form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error) {
-	w = w.of(m.Issuer) // the caller has named it, so it may be in a private network although the server is public
+	w = newWeb(w.flow, w.base, m.Issuer) // the caller has named it, so it may be in a private network although the server is public
 	provider, err := m.provider(ctx, w)
 	if err != nil {
 		return nil, err
@@ -190,14 +189,11 @@ func (m *Enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provi
 	if err := w.provesPKCE(f); err != nil {
 		return subject{}, err
 	}
-	recv := s.flow.config.receiver
-	redirect, err := s.openReceiver(ctx, m.Issuer)
+	redirect, err := s.openReceiver(ctx, m.Issuer) // visit closes it
 	if err != nil {
 		return subject{}, err
 	}
-	defer func() { _ = recv.Close() }()
-	id := identity{m.Credentials, ByHand}
-	v := s.newVisit(f, id, redirect, []string{"openid"}, demand{})
+	v := s.newVisit(f, identity{m.Credentials, ByHand}, redirect, []string{"openid"}, demand{})
 	t, err := s.visit(ctx, w, f, v, nil)
 	if err == nil && t.ID == "" {
 		err = &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider gave no ID token"}
@@ -238,8 +234,8 @@ func (s *site) byMachine(ctx context.Context, w *web, f *found, m *machine, d de
 			return nil, err
 		}
 	}
-	var key crypto.Signer
-	if key, err = s.flow.newBinding(&f.issuer); err != nil {
+	key, err := s.flow.newBinding(&f.issuer)
+	if err != nil {
 		return nil, err
 	}
 	form, err := m.form(ctx, s, w, f, d, scopes)

@@ -223,7 +223,7 @@ func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resour
 // document reads the metadata at the URL of a step, and records how that went. If the server has no
 // such document, it returns false without an error. kind is the error of an answer that is not metadata.
 func (w *web) document(ctx context.Context, step *Step, kind error, into any) (there bool, err error) {
-	a, err := w.get(ctx, step.URL)
+	a, err := w.do(ctx, http.MethodGet, step.URL, nil, nil)
 	if err != nil {
 		return false, step.fail(err)
 	}
@@ -265,15 +265,12 @@ func isAbsent(a *answer, place string, kind error) (bool, error) {
 		return true, nil
 	case a.status/100 == 3:
 		return false, fmt.Errorf("%w: %s redirects, which is not followed", ErrUnsafeURL, place)
-	}
-	switch {
 	case a.status/100 != 4, a.status == http.StatusTooManyRequests:
+		return false, fmt.Errorf("%w: %s answers %d", ErrUnavailable, place, a.status)
 	case kind == ErrIssuer: //nolint:errorlint // it is one of two
 		return true, nil
-	default:
-		return false, fmt.Errorf("%w: %s answers %d, but metadata must be public", ErrResource, place, a.status)
 	}
-	return false, fmt.Errorf("%w: %s answers %d", ErrUnavailable, place, a.status)
+	return false, fmt.Errorf("%w: %s answers %d, but metadata must be public", ErrResource, place, a.status)
 }
 
 // isAbout reports whether resource is the server, or the resource of the document's well-known URL.

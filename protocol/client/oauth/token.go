@@ -166,7 +166,7 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		return nil, fmt.Errorf("%w: its metadata has no token endpoint", ErrNoWay)
 	}
 	for again := false; ; again = true {
-		a, err := w.tokenOnce(ctx, e, form)
+		a, err := w.post(ctx, e, e.issuer.Token, form)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,8 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 	}
 }
 
-func (w *web) tokenOnce(ctx context.Context, e *endpoint, form url.Values) (*answer, error) {
+// post sends one request to an address of the authorization server, as the client of e.
+func (w *web) post(ctx context.Context, e *endpoint, address string, form url.Values) (*answer, error) {
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	sent := url.Values{}
 	maps.Copy(sent, form)
@@ -197,17 +198,17 @@ func (w *web) tokenOnce(ctx context.Context, e *endpoint, form url.Values) (*ans
 		return nil, err
 	}
 	if e.dpop != nil {
-		u, err := w.check(e.issuer.Token)
+		u, err := w.check(address)
 		if err != nil {
 			return nil, err
 		}
-		text, err := proof(e.dpop, http.MethodPost, u, "", e.nonces.of(e.issuer.Token), e.nonces.now())
+		text, err := proof(e.dpop, http.MethodPost, u, "", e.nonces.of(address), e.nonces.now())
 		if err != nil {
 			return nil, err
 		}
 		header.Set("DPoP", text)
 	}
-	return w.do(ctx, http.MethodPost, e.issuer.Token, header, []byte(sent.Encode()))
+	return w.do(ctx, http.MethodPost, address, header, []byte(sent.Encode()))
 }
 
 // revoke revokes a token (RFC 7009). If the authorization server does not support this, revoke
@@ -216,11 +217,7 @@ func (w *web) revoke(ctx context.Context, e *endpoint, kind, token string) error
 	if e.issuer.Revocation == "" || token == "" {
 		return nil
 	}
-	form, header := url.Values{"token": {token}, "token_type_hint": {kind}}, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	if err := e.authenticate(form, header); err != nil {
-		return err
-	}
-	a, err := w.do(ctx, http.MethodPost, e.issuer.Revocation, header, []byte(form.Encode()))
+	a, err := w.post(ctx, e, e.issuer.Revocation, url.Values{"token": {token}, "token_type_hint": {kind}})
 	if err != nil || a.status/100 == 2 {
 		return err
 	}

@@ -32,18 +32,18 @@ type visit struct {
 	state    string
 	verifier string
 
-	browsing sync.WaitGroup
-	opened   chan error // result of the browser function
+	opened chan error // result of the browser function
 }
 
 // browse opens the page. The browser function may return only when the page is shown, which may be
 // after the response was checked. leave ends the function.
 func (v *visit) browse(ctx context.Context) (leave func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	v.browsing.Go(func() { v.opened <- v.flow.config.browser(ctx, v.URL) })
+	var browsing sync.WaitGroup
+	browsing.Go(func() { v.opened <- v.flow.config.browser(ctx, v.URL) })
 	return func() {
 		cancel()
-		v.browsing.Wait()
+		browsing.Wait()
 	}
 }
 

@@ -45,13 +45,6 @@ func newWeb(f *Flow, base *http.Client, server string) *web {
 	return &web{flow: f, base: base, server: server}
 }
 
-// of returns a web for requests to a server that the caller has named.
-func (w *web) of(server string) *web {
-	other := newWeb(w.flow, w.base, server)
-	other.steps = w.steps
-	return other
-}
-
 // note adds a step.
 func (w *web) note(s Step) {
 	if w.steps != nil {
@@ -227,11 +220,6 @@ func (a *answer) isJSON() bool {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return kind == "application/json" || strings.HasSuffix(kind, "+json") ||
 		kind != "text/html" && bytes.HasPrefix(bytes.TrimLeft(a.body, " \t\r\n"), []byte("{"))
-}
-
-// get reads metadata.
-func (w *web) get(ctx context.Context, address string) (*answer, error) {
-	return w.do(ctx, http.MethodGet, address, nil, nil)
 }
 
 // do makes one request. An error status is not an error.
