@@ -123,32 +123,26 @@ var perRequestMeta = rows[largeMeta](
 	decoded(keyLogLevel, func(d *Dialect, m *largeMeta, v []byte) *fail { return level.read(d, &m.LogLevel, v) }),
 )
 
-// metaOf is the content of the _meta to write.
-type metaOf struct {
-	*protocol.RequestMeta
-	request bool   // a request of a client
-	raw     []byte // a _meta to keep, for methods outside the specification
-}
-
-// requestMeta writes the _meta of params, unless it would be empty.
-func (w *writer) requestMeta(m metaOf) {
-	if m.RequestMeta == nil && m.raw == nil && !m.request {
+// requestMeta writes the _meta of params, unless it would be empty. m may be nil. request means that the
+// params are of a request of a client. raw is a _meta to keep, for methods outside the specification.
+func (w *writer) requestMeta(m *protocol.RequestMeta, request bool, raw []byte) {
+	if m == nil && raw == nil && !request {
 		return // most notifications have no _meta
+	}
+	if m == nil {
+		m = NoMeta
 	}
 	start := len(w.b)
 	w.key("_meta")
 	w.open('{')
 	inside := len(w.b)
-	if m.RequestMeta == nil {
-		m.RequestMeta = &protocol.RequestMeta{}
-	}
 	var written []string
 	if w.d.Handshake() {
-		written = w.handshakeMeta(m.RequestMeta)
+		written = w.handshakeMeta(m)
 	} else {
-		written = w.perRequestMeta(m.RequestMeta, m.request)
+		written = w.perRequestMeta(m, request)
 	}
-	w.metaMembers(m.Extra, m.raw, func(name string) bool { return slices.Contains(written, name) })
+	w.metaMembers(m.Extra, raw, func(name string) bool { return slices.Contains(written, name) })
 	if len(w.b) == inside {
 		w.b = w.b[:start]
 		return

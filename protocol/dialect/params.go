@@ -18,14 +18,14 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 		w.fail("%s does not exist", method)
 		return w.done()
 	}
-	meta := metaOf{RequestMeta: m, request: isRequest(method) && (isCustom || row.client.has(d))}
+	var meta []byte
 	w.open('{')
 	if isCustom {
-		meta.raw = w.custom(custom.Raw)
+		meta = w.custom(custom.Raw)
 	} else {
 		w.take(row.params.write(d, w.b, p))
 	}
-	w.requestMeta(meta)
+	w.requestMeta(m, isRequest(method) && (isCustom || row.client.has(d)), meta)
 	w.shut('}')
 	return w.done()
 }

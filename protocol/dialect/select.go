@@ -27,14 +27,7 @@ func history() (all []*Dialect) {
 func All() []*Dialect { return slices.Clone(dialects) }
 
 // Of returns the dialect of a revision, or nil for the zero Revision.
-func Of(rev protocol.Revision) *Dialect {
-	for _, d := range dialects {
-		if d.rev == rev {
-			return d
-		}
-	}
-	return nil
-}
+func Of(rev protocol.Revision) *Dialect { return named(rev.String()) }
 
 // Handshake returns the dialect for the version that an initialize request asks for. If that
 // revision has no handshake or is unknown, Handshake returns the newest dialect with a handshake.
