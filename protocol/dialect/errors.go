@@ -98,37 +98,46 @@ var faults = [...]struct {
 	protocol.FaultRejected:           {codeRejected, codeRejected, "User rejected the request"},
 }
 
-// shortened limits the length of a part of the request that an error repeats.
+// shortened limits the length of a text of the request that an error repeats.
 func shortened(text string) string { return jsontext.Clip(text, 1024) }
+
+// faultMembers are the data of the errors of these kinds.
+var faultMembers = map[protocol.FaultKind]members[protocol.Fault]{
+	protocol.FaultResourceNotFound: rows(optional("uri", clipped, func(f *protocol.Fault) *string { return &f.URI })),
+	protocol.FaultMissingCapability: rows(
+		required("requiredCapabilities", pointer(object(clientCapabilityMembers)), func(f *protocol.Fault) **protocol.ClientCapabilities { return &f.Required }),
+	),
+	protocol.FaultUnsupportedVersion: rows(
+		required("supported", list(str), func(f *protocol.Fault) *[]string { return &f.Supported }),
+		optional("requested", clipped, func(f *protocol.Fault) *string { return &f.Requested }),
+	),
+	protocol.FaultURLRequired: rows(required("elicitations", list(elicitation), func(f *protocol.Fault) *[]protocol.ElicitParams { return &f.Elicitations })),
+}
+
+// clipped is a part of the request that an error repeats. Encoding limits its length.
+var clipped = kind[string]{
+	read: readString,
+	write: func(_ *Dialect, dst []byte, s *string) ([]byte, error) {
+		return jsontext.Quote(dst, shortened(*s)), nil
+	},
+}
 
 // faultData returns the data of the error for the fault's kind. If the kind has no data, it returns
 // f.Data.
 func (d *Dialect) faultData(f *protocol.Fault) []byte {
-	w := d.writer(nil)
-	w.open('{')
 	switch {
-	case f.Kind == protocol.FaultResourceNotFound && f.URI != "":
-		w.str("uri", shortened(f.URI))
-	case f.Kind == protocol.FaultMissingCapability && f.Required != nil:
-		w.key("requiredCapabilities")
-		w.b = d.AppendClientCapabilities(w.b, f.Required)
-	case f.Kind == protocol.FaultUnsupportedVersion:
-		w.texts("supported", f.Supported)
-		w.str("requested", shortened(f.Requested))
-	case f.Kind == protocol.FaultURLRequired && d.ElicitationIDs():
-		w.key("elicitations")
-		w.take(list(elicitation).write(d, w.b, &f.Elicitations))
-	default:
-		if f.Data == nil {
-			return nil
+	case f.Kind == protocol.FaultResourceNotFound && f.URI != "",
+		f.Kind == protocol.FaultMissingCapability && f.Required != nil,
+		f.Kind == protocol.FaultUnsupportedVersion,
+		f.Kind == protocol.FaultURLRequired && d.ElicitationIDs():
+		if data, err := faultMembers[f.Kind].append(d, nil, f); err == nil {
+			return data
 		}
-		return anyData(f.Data)
-	}
-	w.shut('}')
-	if w.err != nil {
+		return nil
+	case f.Data == nil:
 		return nil
 	}
-	return w.b
+	return anyData(f.Data)
 }
 
 // remoteError is an error of the peer, in its original form and as a fault.
@@ -164,7 +173,7 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 	case codeResourceNotFound:
 		return readNotFound(e.Data, true)
 	case jsonrpc.CodeInvalidParams:
-		if f := d.readFault(protocol.FaultUnsupportedVersion, unsupportedMembers, e.Data); f != nil && d.Handshake() {
+		if f := d.readFault(protocol.FaultUnsupportedVersion, e.Data); f != nil && d.Handshake() {
 			return f
 		}
 		return readNotFound(e.Data, false)
@@ -174,15 +183,15 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 		}
 	case codeMissingCapability:
 		if !d.Handshake() {
-			return d.readFault(protocol.FaultMissingCapability, missingCapabilityMembers, e.Data)
+			return d.readFault(protocol.FaultMissingCapability, e.Data)
 		}
 	case codeUnsupportedVersion:
 		// Accepted on any revision, because a server of 2026-07-28 may use
 		// this code to refuse an initialize (basic/versioning).
-		return d.readFault(protocol.FaultUnsupportedVersion, unsupportedMembers, e.Data)
+		return d.readFault(protocol.FaultUnsupportedVersion, e.Data)
 	case codeURLRequired:
 		if d.ElicitationIDs() {
-			return d.readFault(protocol.FaultURLRequired, urlRequiredMembers, e.Data)
+			return d.readFault(protocol.FaultURLRequired, e.Data)
 		}
 	case codeRejected:
 		return &protocol.Fault{Kind: protocol.FaultRejected}
@@ -201,23 +210,10 @@ func readNotFound(data []byte, sure bool) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, URI: uri}
 }
 
-var unsupportedMembers = rows[protocol.Fault](
-	required("supported", list(str), func(f *protocol.Fault) *[]string { return &f.Supported }),
-	optional("requested", str, func(f *protocol.Fault) *string { return &f.Requested }),
-)
-
-var missingCapabilityMembers = rows[protocol.Fault](
-	required("requiredCapabilities", pointer(object(clientCapabilityMembers)), func(f *protocol.Fault) **protocol.ClientCapabilities { return &f.Required }),
-)
-
-var urlRequiredMembers = rows[protocol.Fault](
-	required("elicitations", list(elicitation), func(f *protocol.Fault) *[]protocol.ElicitParams { return &f.Elicitations }),
-)
-
 // readFault reads the data of an error as the fault of this kind. If data cannot be read, it returns nil.
-func (d *Dialect) readFault(kind protocol.FaultKind, ms members[protocol.Fault], data []byte) *protocol.Fault {
+func (d *Dialect) readFault(kind protocol.FaultKind, data []byte) *protocol.Fault {
 	f := &protocol.Fault{Kind: kind}
-	if ms.decode(d, f, data) != nil {
+	if faultMembers[kind].decode(d, f, data) != nil {
 		return nil
 	}
 	return f
