@@ -64,8 +64,8 @@ func (l *live) expired(early time.Duration) bool {
 	return !l.Expires.IsZero() && !time.Now().Before(l.Expires.Add(-early))
 }
 
-func (g *grant) public() Grant {
-	return Grant{
+func (g *grant) public() *Grant {
+	return &Grant{
 		Server: g.Server, Resource: g.Resource, Issuer: g.Issuer.Issuer, ClientID: g.ClientID, Known: g.Known,
 		Scopes: slices.Clone(g.Scopes), Asked: slices.Clone(g.Asked), Expires: g.Expires,
 		Renewable: g.Refresh != "", Bound: g.Scheme == "DPoP",

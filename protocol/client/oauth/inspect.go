@@ -78,8 +78,7 @@ func (f *Flow) Inspect(ctx context.Context, server string) (*Inspection, error) 
 	w.note(step)
 	stored, failed := s.fromStore(ctx)
 	if failed == nil && stored != nil {
-		public := stored.public()
-		in.Grant = &public
+		in.Grant = stored.public()
 		w.note(Step{Name: stepGrant, Verdict: "the store has a grant, " + validity(stored)})
 	}
 	return in, cmp.Or(err, unknown, failed)
@@ -134,7 +133,7 @@ func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
 	}
 	var all []Grant
 	for _, g := range stored {
-		all = append(all, g.public())
+		all = append(all, *g.public())
 	}
 	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Server, b.Server) })
 	return all, nil

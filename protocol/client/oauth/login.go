@@ -261,12 +261,13 @@ func (s *site) failed(ctx context.Context, v *visit, err error) {
 // unchanged.
 func (s *site) refusal(step, issuer string, err error) error {
 	refused, ok := errors.AsType[*refusedError](err)
-	if _, done := errors.AsType[*Error](err); done || !ok {
-		if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, ErrNoWay) || errors.Is(err, ErrUnsafeURL) {
-			if !done {
-				return &Error{Step: step, Server: s.server, Issuer: issuer, Err: err}
-			}
-		}
+	_, done := errors.AsType[*Error](err)
+	switch {
+	case done:
+		return err
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrDenied), errors.Is(err, ErrNoWay), errors.Is(err, ErrUnsafeURL):
+		return &Error{Step: step, Server: s.server, Issuer: issuer, Err: err}
+	case !ok:
 		return err
 	}
 	e := &Error{Step: step, Server: s.server, Issuer: issuer, Code: refused.code, Text: refused.text, Err: ErrDenied}

@@ -134,8 +134,7 @@ func (f *Flow) Login(ctx context.Context, server string, scopes ...string) (*Gra
 	if err != nil {
 		return nil, err
 	}
-	public := g.public()
-	return &public, nil
+	return g.public(), nil
 }
 
 // open returns the state for a server, and a client for its metadata.

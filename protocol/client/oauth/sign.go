@@ -150,10 +150,7 @@ func thumbprint(key crypto.Signer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(members)
-	if err != nil {
-		return "", err
-	}
+	text, _ := json.Marshal(members) // strings always marshal
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
