@@ -1,9 +1,9 @@
 // Package dialect translates between the model of package protocol and the wire form of each
 // published revision.
 //
-// There are five Dialects. What they differ in are sets of revisions, such as those that have
-// elicitation. revisions.go has the sets in the order of the revisions that added them, so that it
-// reads as the history of the protocol:
+// There are five Dialects. Each feature that some of them lack is a set of revisions. revisions.go has
+// the sets, in the order of the revisions that added the features, and reads as the history of the
+// protocol:
 //
 //	d := dialect.Handshake("2025-06-18")          // negotiation of initialize
 //	d, ok := dialect.PerRequest("2026-07-28")     // a request that names its revision

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// signatures are the first bytes of formats that servers send. The list of net/http is for
-// browsers, and would bring net/http into a pure package.
+// signatures are the first bytes of formats that servers send. The list of net/http is for browsers.
 var signatures = []struct{ prefix, mime string }{
 	{"\x89PNG\r\n\x1a\n", "image/png"},
 	{"\xff\xd8\xff", "image/jpeg"},
