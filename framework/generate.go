@@ -260,8 +260,9 @@ func History(m ...protocol.Message) GenerateOption {
 // the caller lacks scopes for them.
 //
 // The model may call at most 32 tools in one turn. Further calls are not run; their tool results
-// are errors that say so. In rounds, a tool that has run does not run again, because its result is
-// in the journal.
+// are errors that say so. In rounds, a tool that has run does not run again for the same call,
+// because its result is in the journal. If the question has changed and the model then asks for
+// another call, that call runs.
 func WithTools(tools ...Component) GenerateOption {
 	return generateOption(func(g *generation) { g.tools = append(g.tools, tools...) })
 }

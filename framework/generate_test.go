@@ -247,6 +247,61 @@ func toolLoop(t *testing.T, rev protocol.Revision, mode string) {
 	}
 }
 
+// TestToolsOfAChangedQuestion: another version of the program changes a question, so the model is asked
+// again. If it then asks for another call, it gets the result of that, and not of the earlier one.
+func TestToolsOfAChangedQuestion(t *testing.T) {
+	t.Parallel()
+	type room struct {
+		Room string `json:"room"`
+	}
+	for name, tt := range map[string]struct {
+		again string // the model's turn when it is asked again
+		want  string
+	}{
+		"other input": {using("price", `{"room":"double"}`), "price single, price double"},
+		"other tool":  {using("book", `{"room":"single"}`), "price single, book single"},
+		"the same":    {using("price", `{ "room": "single" }`), "price single"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var ran []string
+			version := func(about string) *framework.Server {
+				tool := func(name string) framework.Component {
+					return framework.Tool(name, func(_ context.Context, in room) (string, error) {
+						ran = append(ran, name+" "+in.Room)
+						return "did " + name + " " + in.Room, nil
+					}, framework.Describe(about))
+				}
+				return build(t, quiet(framework.WithStateSecrets([]byte("a secret that both of them share"))).Add(
+					generating[string](framework.WithTools(tool("price"), tool("book")))))
+			}
+			turn, last := using("price", `{"room":"single"}`), ""
+			a := newAsker(t, version("old"), protocol.Rev20260728, func(_ string, q question) string {
+				if len(q.Messages) == 1 {
+					return turn
+				}
+				last = q.last()
+				return model("bye")
+			})
+			rounds := 0
+			a.between = func() {
+				if rounds++; rounds == 2 { // the tool has run, and the model is asked with its result
+					a.server, turn = version("new"), tt.again
+				}
+			}
+			if got := a.do("tools/call", `{"name":"t"}`).text(); got != "bye" {
+				t.Errorf("got %q", got)
+			}
+			if got := strings.Join(ran, ", "); got != tt.want {
+				t.Errorf("ran %s, want %s", got, tt.want)
+			}
+			if want := "did " + ran[len(ran)-1]; !strings.Contains(last, want) {
+				t.Errorf("the model got %s, want %s", last, want)
+			}
+		})
+	}
+}
+
 func TestToolLoopBounds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

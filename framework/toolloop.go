@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -123,9 +125,9 @@ func (o *offer) use(ctx context.Context, h *callCtx, base string, turn int, uses
 			results[i] = protocol.ToolResult{ToolUseID: use.ID, Content: toolError(text).Content, IsError: true}
 			continue
 		}
-		// The key contains the index and not the id, because the client chooses the id.
-		key := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i)
-		result, err := o.result(ctx, h, key, use)
+		// The prefix contains the index and not the id, because the client chooses the id.
+		prefix := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i) + "/"
+		result, err := o.result(ctx, h, prefix, use)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +140,9 @@ func (o *offer) use(ctx context.Context, h *callCtx, base string, turn int, uses
 	return results, nil
 }
 
-func (o *offer) result(ctx context.Context, h *callCtx, key string, use protocol.ToolUse) (*protocol.CallToolResult, error) {
+// result runs one tool. Its key in the journal contains a digest of the call: if a turn is asked again
+// because the question has changed, the model may call another tool, or with other input.
+func (o *offer) result(ctx context.Context, h *callCtx, prefix string, use protocol.ToolUse) (*protocol.CallToolResult, error) {
 	b := o.tools[use.Name]
 	if b == nil {
 		names := make([]string, len(o.listed))
@@ -152,7 +156,8 @@ func (o *offer) result(ctx context.Context, h *callCtx, key string, use protocol
 			return toolError("The input is not JSON: " + binding.Sentence(err.Error())), nil
 		}
 	}
-	return b.once(ctx, h, key, use.Input)
+	digest := rounds.FingerprintOf(use.Name, jsontext.Canonical(nil, use.Input))
+	return b.once(ctx, h, prefix+hex.EncodeToString(digest[:]), use.Input)
 }
 
 func toolError(text string) *protocol.CallToolResult {
