@@ -49,6 +49,7 @@ type Engine struct {
 	changes   *nodebus.Changes // what other nodes have changed
 
 	unreadable taskwatch.Unreadable
+	foreign    taskwatch.Foreign
 
 	feeds  *feed.Hub
 	rounds *roundstore.Store

@@ -15,6 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskwatch"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -33,6 +34,7 @@ type execution struct {
 	cancel context.CancelCauseFunc // of the context of the run
 	began  int                     // Record.Runs when it began
 	asked  int                     // how many questions the task had asked when it began
+	noted  time.Time               // Record.Updated when it began
 
 	reporting sync.Mutex // held from the check that progress increases until it is sent
 	keeping   sync.Mutex // held while effects are written into the record
@@ -244,11 +246,13 @@ func refusal(err error) (after time.Duration, refused bool) {
 }
 
 // postpone lets a task that was refused for now wait, without counting the run. With a queue, the task
-// goes back to its end after a pause, so that it does not occupy a worker for long.
+// goes back to its end after a pause, so that it does not occupy a worker for long. A process that does
+// not know the tool must see that others run the task, so the record is written now and then.
 func (r *execution) postpone(ctx context.Context, c *Call, after time.Duration) (again bool) {
-	if journal := r.journal(c, 0); len(journal.Effects) > 0 { // as in retry
+	journal := r.journal(c, 0)
+	if len(journal.Effects) > 0 || r.lease && r.e.cfg.Now().Sub(r.noted) > taskwatch.Patience/2 { // as in retry
 		err := r.apply(ctx, r.began, task.Event{Kind: task.Progress, Journal: journal.Append(nil)})
-		if tooMuch(err) {
+		if tooMuch(err) && len(journal.Effects) > 0 {
 			r.fail(ctx, r.began, err)
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskwatch"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
@@ -19,9 +20,6 @@ const (
 	defaultDeaths = 5
 	// takePause is how long a worker waits while the queue is unavailable.
 	takePause = time.Second
-	// deployPatience is how long this process leaves a task that it cannot run to other workers.
-	// While processes are replaced one by one, old ones also take the tasks of new tools.
-	deployPatience = 5 * time.Minute
 )
 
 // taking is the goroutine that takes tasks from the queue and starts a goroutine for each. At most
@@ -73,7 +71,8 @@ func (e *Engine) taking(ctx context.Context) {
 //
 // If the previous worker is gone, the lease is given back only after takeOver has recorded that.
 // The queue forgets a lease that is given back, so the next worker would not record it. Before that,
-// the lease is left to expire.
+// the lease is left to expire. A process that cannot run the task records it, too, so that others need
+// not wait for the end of this lease.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	again := lease.Again
 	defer func() {
@@ -91,9 +90,14 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 		return
 	}
 	j, err := e.jobOf(ctx, &r)
+	j.runs = r.Runs
 	if err != nil {
 		defer j.cancel(nil)
-		if e.cfg.Now().Sub(r.Updated) < deployPatience {
+		if again {
+			again = !j.takeOver()
+			return
+		}
+		if e.leaves(&r) {
 			e.running.Pause(takePause)
 			return
 		}
@@ -101,7 +105,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 		j.fail(ctx, r.Runs, err)
 		return
 	}
-	j.lease, j.runs = true, r.Runs
+	j.lease = true
 	j.sureFrom(began, lease)
 	j.live(j.left(&r))
 	defer j.finish(nil)
@@ -110,30 +114,50 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	renewing.Go(func() { j.renew(running, lease) })
 	defer renewing.Wait()
 	defer stop() // also if the handler ends this goroutine
-	if again = again && !j.takeOver(&r); !again {
-		for j.run() {
-		}
+	if again = again && !j.takeOver(); again || j.interrupted(lease) {
+		return
+	}
+	for j.run() {
 	}
 }
 
+// leaves reports whether a task that this process cannot run is left to other workers.
+func (e *Engine) leaves(r *task.Record) bool {
+	known := e.foreign.Since(r.ID, time.Now()) // the record may be old although no worker was free before
+	return min(known, e.cfg.Now().Sub(r.Updated)) < taskwatch.Patience
+}
+
 // takeOver increments the runs of a task whose previous worker is gone. If that worker is still
-// alive, its writes are refused from now on. takeOver returns false if the task has lost too many
-// workers, and has failed, or if the store returned an error.
+// alive, its writes are refused from now on. takeOver returns false if the store returned an error.
 //
 // It is called before the first run, by the goroutine of the lease.
-func (j *job) takeOver(r *task.Record) bool {
-	most := j.policy.Deaths
-	if most == 0 {
-		most = defaultDeaths
-	}
-	if r.Runs >= most {
-		j.fail(j.ctx, r.Runs, protocol.Faultf(protocol.FaultInternal, "the task was interrupted: the process that ran it has ended"))
+func (j *job) takeOver() bool {
+	err := j.apply(j.ctx, j.runs, task.Event{Kind: task.Resume})
+	j.report(j.ctx, err)
+	if err != nil {
 		return false
 	}
-	err := j.change(j.ctx, r.Runs, func(*task.Record) task.Event { return task.Event{Kind: task.Resume} })
-	j.report(j.ctx, err)
-	j.runs = r.Runs + 1
-	return err == nil
+	j.runs++
+	return true
+}
+
+// interrupted fails a task that has lost too many workers. It returns false for other tasks.
+//
+// A process that could not run the task may have recorded the loss of a worker. Without a new loss,
+// the runs are therefore checked, too, but may then be retries.
+func (j *job) interrupted(lease task.Lease) bool {
+	most := max(j.policy.Deaths, 0)
+	if j.policy.Deaths == 0 {
+		most = defaultDeaths
+	}
+	if !lease.Again {
+		most = max(most, j.policy.Retries)
+	}
+	if j.runs <= most {
+		return false
+	}
+	j.fail(j.ctx, j.runs, protocol.Faultf(protocol.FaultInternal, "the task was interrupted: the process that ran it has ended"))
+	return true
 }
 
 // renew keeps the lease while the task runs here. If the store is unavailable, renew tries again as

@@ -64,7 +64,7 @@ func (j *job) run() bool {
 	}
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
-	run := &execution{job: j, cancel: cancel, began: r.Runs, asked: len(r.Asked)}
+	run := &execution{job: j, cancel: cancel, began: r.Runs, asked: len(r.Asked), noted: r.Updated}
 	c := run.call(params, meta, journal)
 	defer func() { // the handler may end its goroutine
 		if !c.returned.Load() {

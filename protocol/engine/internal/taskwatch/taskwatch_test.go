@@ -3,6 +3,7 @@ package taskwatch_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskwatch"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -66,5 +67,33 @@ func TestUnreadable(t *testing.T) {
 	}
 	if n := u.First("a"); n != 1027 {
 		t.Errorf("got %d, want the forgotten task counted once more", n)
+	}
+}
+
+// TestForeign: the time begins when the task is met, and again if it was not met for long. A task that is
+// too many waits until others are forgotten.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	var f taskwatch.Foreign
+	begun := time.Now()
+	met := func(id string, after time.Duration) time.Duration { return f.Since(id, begun.Add(after)) }
+	const minute, hour = time.Minute, time.Hour
+	for _, tt := range []struct{ at, want time.Duration }{
+		{0, 0}, {minute, minute}, {4 * minute, 4 * minute}, {8 * minute, 8 * minute}, // met every few minutes
+		{13 * minute, 0}, {14 * minute, minute},
+	} {
+		if got := met("a", tt.at); got != tt.want {
+			t.Errorf("after %v it is known for %v, want %v", tt.at, got, tt.want)
+		}
+	}
+	for i := range 1024 {
+		met(fmt.Sprint(i), hour)
+	}
+	met("late", hour)
+	if early, late := met("1", hour+minute), met("late", hour+minute); early != minute || late != 0 {
+		t.Errorf("known for %v, and the one too many for %v", early, late)
+	}
+	if met("late", 2*hour); met("late", 2*hour+minute) != minute {
+		t.Error("the one too many is not known when the others are forgotten")
 	}
 }

@@ -1,0 +1,151 @@
+package framework_test
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
+)
+
+// versions has the processes of two versions of a program that share a store.
+type versions struct {
+	t     *testing.T
+	store *memory.Store
+	runs  atomic.Int32
+	peer  *peer // of a process of the new version without workers
+}
+
+func newVersions(t *testing.T, film func(ctx context.Context) (string, error), opts ...framework.TaskOption) (v *versions, tool framework.Component) {
+	t.Helper()
+	v = &versions{t: t, store: memory.New()}
+	tool = framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) { v.runs.Add(1); return film(ctx) },
+		framework.Describe("d"), framework.Task(framework.TaskOptional, opts...))
+	v.peer = dialTasks(t, v.start(0, tool))
+	return v, tool
+}
+
+// start starts a process. A version may not have the tool. A process with a free worker waits for tasks
+// all the time, so the processes take a task in turn.
+func (v *versions) start(workers int, tools ...framework.Component) *framework.Server {
+	v.t.Helper()
+	s := build(v.t, quiet(framework.WithStore(v.store), framework.WithTaskWorkers(workers)).Add(tools...))
+	if err := s.Start(v.t.Context()); err != nil {
+		v.t.Fatal(err)
+	}
+	return s
+}
+
+// dies takes the task as a worker does that dies then.
+func (v *versions) dies() {
+	v.t.Helper()
+	queue, ok := reflect.TypeAssert[task.Queue](reflect.ValueOf(v.store.Tasks()))
+	if !ok {
+		v.t.Fatal("the store has no queue")
+	}
+	if _, err := queue.Take(v.t.Context()); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+func (v *versions) shows(id, status string) {
+	v.t.Helper()
+	if got := v.peer.get(id); got.Status != status {
+		v.t.Errorf("it is %s after %d runs, want %s: %+v", got.Status, v.runs.Load(), status, got.Error)
+	}
+}
+
+func ready(context.Context) (string, error) { return "done", nil }
+
+// TestTaskOfAnotherVersion: a process that does not have the tool of a task leaves the task to others. It
+// fails the task if no other has run it for five minutes, however old its record is.
+func TestTaskOfAnotherVersion(t *testing.T) {
+	t.Run("no worker was free before", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			v, _ := newVersions(t, ready)
+			id := v.peer.task("film", `{}`)
+			time.Sleep(6 * time.Minute)
+			v.start(2)
+			time.Sleep(4 * time.Minute)
+			v.shows(id, "working")
+			time.Sleep(2 * time.Minute)
+			v.shows(id, "failed")
+		})
+	})
+	t.Run("the tool is added late", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			v, tool := newVersions(t, ready)
+			id := v.peer.task("film", `{}`)
+			time.Sleep(6 * time.Minute)
+			s := v.start(2)
+			time.Sleep(time.Second)
+			if err := s.Add(tool); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+			v.shows(id, "completed")
+		})
+	})
+	t.Run("it was handed over", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			v, tool := newVersions(t, func(ctx context.Context) (string, error) {
+				select {
+				case <-ctx.Done():
+					return "", context.Cause(ctx)
+				case <-time.After(10 * time.Minute):
+					return "done", nil
+				}
+			})
+			first := v.start(2, tool)
+			id := v.peer.task("film", `{}`)
+			time.Sleep(7 * time.Minute)
+			v.start(2)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_ = first.Shutdown(ctx) // it says that a handler was cancelled
+			time.Sleep(time.Minute)
+			v.shows(id, "working")
+			v.start(2, tool)
+			time.Sleep(11 * time.Minute)
+			v.shows(id, "completed")
+		})
+	})
+	t.Run("it is refused for long", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			began := time.Now()
+			v, tool := newVersions(t, func(context.Context) (string, error) {
+				if time.Since(began) < 20*time.Minute {
+					return "", protocol.TooMany(time.Second, "busy")
+				}
+				return "done", nil
+			})
+			v.start(2)
+			v.start(2, tool)
+			id := v.peer.task("film", `{}`)
+			time.Sleep(21 * time.Minute)
+			v.shows(id, "completed")
+		})
+	})
+}
+
+// TestTaskOfADeadWorkerAtAnotherVersion: a process that does not have the tool of a task does not keep it
+// from those that have it, and does not hide from them that a worker has died.
+func TestTaskOfADeadWorkerAtAnotherVersion(t *testing.T) {
+	for status, opts := range map[string][]framework.TaskOption{"completed": nil, "failed": {framework.Retry(0)}} {
+		bubble(t, func(t *testing.T) {
+			v, tool := newVersions(t, ready, opts...)
+			id := v.peer.task("film", `{}`)
+			v.dies()
+			v.start(2)
+			time.Sleep(45 * time.Second) // the lease of the dead worker has expired
+			v.start(2, tool)
+			time.Sleep(5 * time.Second)
+			v.shows(id, status)
+		})
+	}
+}
