@@ -68,7 +68,7 @@ type callCtx struct {
 	logger  *zap.Logger          // logger of Log; nil until its first use
 	bucket  *bucket              // limits what logger sends to the client; nil if the client wants no log messages
 
-	passed  atomic.Pointer[onceStep]     // the innermost step of OncePerCall that has called next; may be nil
+	passed  atomic.Pointer[passedStep]   // the innermost step of OncePerCall that has called next; may be nil
 	chained bool                         // the chain of a call runs in it; set by serve
 	visited atomic.Pointer[settledVisit] // the page of URLRequired that this execution has settled; may be nil
 	roots   atomic.Pointer[callRoots]    // of Roots; nil until asked; only in the outermost callCtx

@@ -218,12 +218,10 @@ type faultFunc func(step Middleware, problem string)
 // compose builds a chain of steps in front of innermost. It is called once for each chain, and
 // calls report for each step that cannot be built.
 func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
-	places := make([]*onceStep, len(steps))
-	var outer *onceStep
+	places := make([]onceStep, len(steps))
 	for i, m := range steps {
 		if m.PerCall {
-			outer = &onceStep{key: fmt.Sprintf("%sstep/%d/%s", reserved, i, m.Name), outer: outer}
-			places[i] = outer
+			places[i] = onceStep(fmt.Sprintf("%sstep/%d/%s", reserved, i, m.Name))
 		}
 	}
 	next, problems := innermost, make([]string, len(steps))
@@ -249,13 +247,13 @@ func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
 	return next
 }
 
-// around builds the step in front of next. place is set for a step of OncePerCall. at is the position
+// around builds the step in front of next. place is not "" for a step of OncePerCall. at is the position
 // of the step in its chain, outermost first. If problem is not "", the step cannot be built. During a
 // call, a step that returns neither a result nor an error, or the result of another method, causes an
 // error of the call.
-func (m Middleware) around(next Handler, place *onceStep, at int) (step Handler, problem string) {
+func (m Middleware) around(next Handler, place onceStep, at int) (step Handler, problem string) {
 	behind := next
-	if place != nil {
+	if place != "" {
 		behind = place.then(next)
 	}
 	wrapped, problem := wrap(m.Wrap, behind)
@@ -263,7 +261,7 @@ func (m Middleware) around(next Handler, place *onceStep, at int) (step Handler,
 		return nil, problem
 	}
 	return func(ctx context.Context, call *Call) (*Result, error) {
-		if place != nil && call.Round > 0 && place.done(ctx) {
+		if place != "" && call.Round > 0 && place.done(ctx) {
 			return behind(ctx, call)
 		}
 		var result *Result

@@ -3,7 +3,7 @@ package framework
 import (
 	"context"
 	"errors"
-	"strconv"
+	"fmt"
 
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
@@ -12,38 +12,48 @@ import (
 // contain it.
 const reserved = "\x00"
 
-// onceStep identifies a step of OncePerCall. While next runs, callCtx.onceStep points to the innermost
-// step that has called it. The values are made with the chain, so storing one does not allocate.
-type onceStep struct {
-	key   string    // key in the journal
-	outer *onceStep // the next outer step of OncePerCall, or nil
+// onceStep is the key in the journal of a step of OncePerCall. For other steps it is "".
+type onceStep string
+
+// passedStep is a step of OncePerCall that has called next. While next runs, callCtx.passed points to
+// the innermost one.
+type passedStep struct {
+	step  onceStep
+	asked int32       // questions without a key that the call had asked before
+	outer *passedStep // the next outer step of OncePerCall, or nil
 }
 
 var errNotPassed = errors.New("the step has not called next")
 
 // done reports whether the step has called next in an earlier round. The step must then not run
-// again.
-func (p *onceStep) done(ctx context.Context) bool {
+// again. Its questions without a key are counted, because the numbers of later ones depend on them.
+func (p onceStep) done(ctx context.Context) bool {
 	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil || h.call.Round == 0 {
 		return false
 	}
-	raw, err := h.call.Once(ctx, h.fullKey(p.key), func(context.Context) ([]byte, error) { return nil, errNotPassed })
+	raw, err := h.call.Once(ctx, h.fullKey(string(p)), func(context.Context) ([]byte, error) { return nil, errNotPassed })
 	if err != nil {
 		return false
 	}
-	round, err := strconv.Atoi(string(raw))
-	return err == nil && round < h.call.Round // a repetition of the same round does not count
+	var round int
+	var asked int32
+	if _, err := fmt.Sscan(string(raw), &round, &asked); err != nil || round >= h.call.Round {
+		return false // a repetition of the same round does not count
+	}
+	h.asked.Store(max(h.asked.Load(), asked))
+	return true
 }
 
 // then wraps next, and records that the step has called it.
-func (p *onceStep) then(next Handler) Handler {
+func (p onceStep) then(next Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		h := callCtxFrom(ctx)
 		if h == nil {
 			return next(ctx, call)
 		}
-		before := h.passed.Swap(p)
+		before := h.passed.Load()
+		h.passed.Store(&passedStep{step: p, asked: h.asked.Load(), outer: before})
 		defer h.passed.Store(before) // a question that the step asks after next is not asked inside it
 		return next(ctx, call)
 	}
@@ -56,8 +66,8 @@ func (p *onceStep) then(next Handler) Handler {
 func keepPassed(ctx context.Context) error {
 	for h := callCtxFrom(ctx); h != nil && h.call.Replays(); h = h.outer() {
 		for p := h.passed.Load(); p != nil; p = p.outer {
-			_, err := h.call.Once(ctx, h.fullKey(p.key), func(context.Context) ([]byte, error) {
-				return strconv.AppendInt(nil, int64(h.call.Round), 10), nil
+			_, err := h.call.Once(ctx, h.fullKey(string(p.step)), func(context.Context) ([]byte, error) {
+				return fmt.Append(nil, h.call.Round, p.asked), nil
 			})
 			if err != nil && !errors.Is(err, engine.ErrPending) {
 				return err

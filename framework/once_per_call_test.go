@@ -69,6 +69,42 @@ func TestOncePerCallAsks(t *testing.T) {
 	}
 }
 
+// TestOncePerCallAsksWithoutKeys: a question without a key is identified by its number. The numbers do not
+// depend on whether the steps before it run again, even if all questions have the same text.
+func TestOncePerCallAsksWithoutKeys(t *testing.T) {
+	t.Parallel()
+	asking := func(name string, step func(framework.Middleware) framework.Middleware) framework.Middleware {
+		return step(framework.OnToolCall(name, func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+			if _, err := ask(ctx, "Why?"); err != nil {
+				return nil, err
+			}
+			return next(ctx, call)
+		}))
+	}
+	same := func(m framework.Middleware) framework.Middleware { return m }
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		core, logs := observer.New(zap.WarnLevel)
+		s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core)), framework.WithReplayCheck()).Use(
+			asking("outer", framework.OncePerCall), asking("each round", same), asking("inner", framework.OncePerCall),
+		).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			first, err := ask(ctx, "Why?")
+			if err != nil {
+				return "", err
+			}
+			second, err := ask(ctx, "Why?")
+			return first + second, err
+		})))
+		n := 0
+		a := newAsker(t, s, rev, func(string, question) string { n++; return said(fmt.Sprintf(`"%d"`, n)) })
+		if got := a.do("tools/call", `{"name":"t"}`).text(); got != "45" || n != 5 {
+			t.Errorf("got the answers %s after %d questions", got, n)
+		}
+		for _, entry := range logs.All() {
+			t.Errorf("logged %v", entry.ContextMap())
+		}
+	})
+}
+
 // TestOncePerCallAsksAfterNext: an approval of the result is not skipped either.
 func TestOncePerCallAsksAfterNext(t *testing.T) {
 	t.Parallel()
