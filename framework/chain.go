@@ -170,6 +170,8 @@ func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]Co
 // it has called next. In later rounds it does not run. A step that answers without calling next, or
 // whose own question is pending, runs again in the next round. Whatever the step does after next
 // affects only the round that it ran in.
+//
+// A waiting call may go on in another version of the program. It knows the step by its name.
 func OncePerCall(mw Middleware) Middleware {
 	mw.PerCall = true
 	return mw
@@ -218,10 +220,11 @@ type faultFunc func(step Middleware, problem string)
 // compose builds a chain of steps in front of innermost. It is called once for each chain, and
 // calls report for each step that cannot be built.
 func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
-	places := make([]onceStep, len(steps))
+	places, named := make([]onceStep, len(steps)), make(map[string]int)
 	for i, m := range steps {
-		if m.PerCall {
-			places[i] = onceStep(fmt.Sprintf("%sstep/%d/%s", reserved, i, m.Name))
+		if m.PerCall { // another version of the program may have other steps around it
+			places[i] = onceStep(fmt.Sprintf("%sstep/%d/%s", reserved, named[m.Name], m.Name))
+			named[m.Name]++
 		}
 	}
 	next, problems := innermost, make([]string, len(steps))

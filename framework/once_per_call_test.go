@@ -105,6 +105,29 @@ func TestOncePerCallAsksWithoutKeys(t *testing.T) {
 	})
 }
 
+// TestOncePerCallOfAnotherVersion: a step that has called next does not run again in a version of the
+// program with other steps around it.
+func TestOncePerCallOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int32
+	pass := func(name string) framework.Middleware {
+		return framework.OnToolCall(name, func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+			return next(ctx, call)
+		})
+	}
+	version := func(steps ...framework.Middleware) *framework.Server {
+		return build(t, quiet(framework.WithStateSecrets([]byte("a secret that both of them share"))).Use(steps...).Add(
+			framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) { return ask(ctx, "a") })))
+	}
+	a := newAsker(t, version(pass("log"), counting(&runs), counting(&runs)), protocol.Rev20260728, byMessage(nil))
+	a.between = func() {
+		a.server = version(pass("new"), framework.OncePerCall(pass("quota")), pass("log"), counting(&runs), counting(&runs))
+	}
+	if got := a.do("tools/call", `{"name":"t"}`).text(); got != "a!" || runs.Load() != 2 {
+		t.Errorf("got %s, and two steps ran %d times", got, runs.Load())
+	}
+}
+
 // TestOncePerCallAsksAfterNext: an approval of the result is not skipped either.
 func TestOncePerCallAsksAfterNext(t *testing.T) {
 	t.Parallel()
