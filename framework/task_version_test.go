@@ -1,11 +1,19 @@
 package framework_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
@@ -146,6 +154,66 @@ func TestTaskOfADeadWorkerAtAnotherVersion(t *testing.T) {
 			v.start(2, tool)
 			time.Sleep(5 * time.Second)
 			v.shows(id, status)
+		})
+	}
+}
+
+// newerTasks is a store with a task of which a newer version of the program has written a part.
+type newerTasks struct {
+	task.Store
+	task.Queue
+	spoil func(r *task.Record)
+}
+
+func (s newerTasks) Get(ctx context.Context, id string) (task.Record, error) {
+	r, err := s.Store.Get(ctx, id)
+	if err == nil && !r.Terminal() {
+		r = r.Clone()
+		s.spoil(&r)
+	}
+	return r, err
+}
+
+type newerStore struct {
+	*memory.Store
+	spoil func(r *task.Record)
+}
+
+func (s newerStore) Tasks() task.Store {
+	t := s.Store.Tasks()
+	return newerTasks{t, t.(task.Queue), s.spoil}
+}
+
+// TestTaskOfANewerVersion: a process leaves a task that it cannot read to newer ones for as long as the
+// task lives, and reports it once.
+func TestTaskOfANewerVersion(t *testing.T) {
+	replaced := func(text []byte, old, by string) []byte { return bytes.Replace(text, []byte(old), []byte(by), 1) }
+	for part, spoil := range map[string]func(r *task.Record){
+		"journal":    func(r *task.Record) { r.Journal[0]++ },
+		"revision":   func(r *task.Record) { r.Call = replaced(r.Call, "2026-07-28", "2036-07-28") },
+		"call":       func(r *task.Record) { r.Call = replaced(r.Call, `"tools/call"`, `{"form":2}`) },
+		"parameters": func(r *task.Record) { r.Call = replaced(r.Call, `"film"`, `{"form":2}`) },
+	} {
+		t.Run(part, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				v, tool := newVersions(t, ready)
+				id := v.peer.task("film", `{}`)
+				entries, logs := observer.New(zapcore.ErrorLevel)
+				older := build(t, framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)),
+					framework.WithStore(newerStore{v.store, spoil})).Add(tool))
+				if err := older.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(20 * time.Minute)
+				v.shows(id, "working")
+				if text := fmt.Sprint(logs.All()); logs.Len() != 1 || !strings.Contains(text, "is skipped until it expires") {
+					t.Errorf("the log has %s", text)
+				}
+				v.start(2, tool)
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				v.shows(id, "completed")
+			})
 		})
 	}
 }

@@ -415,7 +415,7 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 // may still be able to read the task.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
 	sum := sha256.Sum256([]byte(id))
-	e.failed(ctx, nil, fmt.Errorf("engine: task %x is skipped until it expires, because the store cannot read it (%d such tasks so far): %w", sum[:8], n, err))
+	e.failed(ctx, nil, fmt.Errorf("engine: task %x is skipped until it expires, because it cannot be read here (%d such tasks so far): %w", sum[:8], n, err))
 }
 
 const (

@@ -97,7 +97,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 			again = !j.takeOver()
 			return
 		}
-		if e.leaves(&r) {
+		if e.leaves(ctx, &r, err) {
 			e.running.Pause(takePause)
 			return
 		}
@@ -121,8 +121,14 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}
 }
 
-// leaves reports whether a task that this process cannot run is left to other workers.
-func (e *Engine) leaves(r *task.Record) bool {
+// leaves reports whether a task that this process cannot run is left to other workers: for
+// taskwatch.Patience, or until it expires if it cannot be read. A newer version of the program may have
+// written it.
+func (e *Engine) leaves(ctx context.Context, r *task.Record, err error) bool {
+	if errors.Is(err, task.ErrUnreadable) {
+		e.unread(ctx, r.ID, err)
+		return true
+	}
 	known := e.foreign.Since(r.ID, time.Now()) // the record may be old although no worker was free before
 	return min(known, e.cfg.Now().Sub(r.Updated)) < taskwatch.Patience
 }

@@ -69,7 +69,8 @@ func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 }
 
 // jobOf makes a job from a record of any node. Of the request's context, only the principal is
-// restored. If jobOf returns an error, the job can only fail.
+// restored. If jobOf returns an error, the job can only fail, or be left to other workers. The error is
+// task.ErrUnreadable if this version of the program cannot read a part of the record.
 //
 // The job is not registered, and has no timer. The caller must end its context. It never has the
 // conn of a client: a session that is served here is found by its id when there is something to
@@ -93,13 +94,16 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	if err == nil && j.from.dialect == nil {
 		err = fmt.Errorf("engine: a task of the unknown revision %q", call.Revision)
 	}
+	if err == nil {
+		_, err = rounds.Parse(r.Journal)
+	}
 	if err != nil {
 		j.from.dialect = dialect.Handshake("")
-		return j, err
+		return j, fmt.Errorf("%w: %w", task.ErrUnreadable, err)
 	}
 	if call.Session != "" {
 		if j.from.session, err = e.restored(&keptSession{ID: call.Session, Init: call.Init, Level: call.Level}); err != nil {
-			return j, err
+			return j, fmt.Errorf("%w: %w", task.ErrUnreadable, err)
 		}
 		if call.Level != "" {
 			j.from.session.level.Store(&call.Level)
@@ -116,7 +120,7 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 func (j *job) find(ctx context.Context, r *task.Record) error {
 	params, meta, err := j.read(r)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", task.ErrUnreadable, err)
 	}
 	c := j.unstarted(r.Runs).call(params, meta, &rounds.Journal{})
 	if j.h, err = j.from.snapshot.Find(ctx, c, params); err != nil {

@@ -64,6 +64,23 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestNewerState: a state of a newer version of the program is not the client's fault: its journal has
+// another form, in the state itself or in the store.
+func TestNewerState(t *testing.T) {
+	t.Parallel()
+	ctx, shared := t.Context(), memory.New().Claims()
+	s := newStore(t, shared, time.Now)
+	if _, _, err := shared.Claim(ctx, "state/x", []byte{2}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for where, plain := range map[string]string{"the state": "\x02", "the store": "\xffstate/x"} {
+		_, err := s.Open(ctx, s.Sealer().Seal([]byte(plain), nil), nil)
+		if fault, ok := errors.AsType[*protocol.Fault](err); !ok || fault.Kind != protocol.FaultInternal {
+			t.Errorf("in %s: %v", where, err)
+		}
+	}
+}
+
 // TestKeep: if the store loses the secret, a node that runs stores it again for nodes that start later. It
 // reports another secret.
 func TestKeep(t *testing.T) {

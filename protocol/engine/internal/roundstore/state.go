@@ -55,7 +55,8 @@ func answerBytes(j *rounds.Journal) (bytes int) {
 	return bytes
 }
 
-// Open reverses Seal. It returns a fault for the client if the state is invalid or expired.
+// Open reverses Seal. It returns a fault for the client if the state is invalid or expired, or if a newer
+// version of the program has sealed it. In the last case, another node may be able to open it.
 func (s *Store) Open(ctx context.Context, state string, binding []byte) (*rounds.Journal, error) {
 	invalid := protocol.Faultf(protocol.FaultInvalidParams, "the requestState is not valid for this request")
 	expired := protocol.Faultf(protocol.FaultInvalidParams, "the requestState has expired: start again without it")
@@ -74,7 +75,7 @@ func (s *Store) Open(ctx context.Context, state string, binding []byte) (*rounds
 	}
 	j, err := rounds.Parse(plain)
 	if err != nil {
-		return nil, invalid
+		return nil, protocol.Faultf(protocol.FaultInternal, "a newer version of the server has asked these questions: try again")
 	}
 	if s.cfg.Now().After(j.Expires) {
 		return nil, expired
