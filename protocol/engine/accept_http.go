@@ -48,15 +48,14 @@ func (a *arrival) find(x *exchange) *protocol.Fault {
 		x.conn.assume(a.version.Text)
 	}
 	x.session = x.conn.current()
-	if x.session == nil { // the session has ended since Find
-		x.status = http.StatusNotFound
-		return noSuchSession()
+	if x.session == nil {
+		return x.notFound(x.conn.unopened())
 	}
 	x.dialect = x.session.dialect
 	return nil
 }
 
-// notFound returns the fault for an error of Sessions.Find. If sessions cannot be looked up now, the
+// notFound returns the fault for an error of Sessions.Find or conn.unopened. If sessions cannot be looked up now, the
 // status is not 404, because 404 would end the session.
 func (x *exchange) notFound(err error) *protocol.Fault {
 	if errors.Is(err, transport.ErrUnavailable) {

@@ -19,7 +19,12 @@ import (
 // The store decides which of two changes comes first, and counts versions. A node applies a state
 // only if its version is newer than conn.version, so states may arrive in any order: by a frame of
 // the session, or by a message of the bus.
+//
+// A program reads the state, changes it and writes it back, which loses members that it does not know.
+// A version that adds a member which must not be lost, or that changes one, raises V. Older versions
+// then leave the state as it is.
 type keptSession struct {
+	V     int             `json:"v,omitempty"` // 0: the members below
 	ID    string          `json:"id"`
 	Init  json.RawMessage `json:"init,omitempty"` // the parameters of initialize, as received
 	Ready bool            `json:"ready,omitempty"`
@@ -28,6 +33,19 @@ type keptSession struct {
 }
 
 var errKept = errors.New("engine: the stored state of a session is unreadable")
+
+// readKept decodes a stored state. The error is errKept. If a newer version of the program has written the
+// state, it is also transport.ErrUnavailable, because another node may be able to read it.
+func readKept(state []byte) (keptSession, error) {
+	var k keptSession
+	if err := json.Unmarshal(state, &k); err != nil {
+		return k, errors.Join(errKept, err)
+	}
+	if k.V > 0 {
+		return k, fmt.Errorf("%w: a newer version of the program has written it: %w", errKept, transport.ErrUnavailable)
+	}
+	return k, nil
+}
 
 // connection returns the state of a connection, and makes it at the first frame. The state is dropped
 // when the connection has ended.
@@ -54,6 +72,18 @@ func (c *conn) sync() {
 	}
 }
 
+// unopened returns why the connection has no session although the carrier has found it. nil means that the
+// session has ended since.
+func (c *conn) unopened() error {
+	kept := c.kept()
+	if kept == nil {
+		return nil
+	}
+	state, _ := kept.Load()
+	_, err := readKept(state)
+	return err
+}
+
 // takeOver applies a newer state to the session. If there is no session, takeOver opens it with open.
 // The state in a message of another node cannot open one, because it lacks the parameters of
 // initialize.
@@ -65,16 +95,15 @@ func (c *conn) takeOver(state []byte, version uint64, open bool) error {
 	if version <= c.version {
 		return nil
 	}
-	var k keptSession
-	if err := json.Unmarshal(state, &k); err != nil {
-		return errors.Join(errKept, err)
+	k, err := readKept(state)
+	if err != nil {
+		return err
 	}
 	s := c.current()
 	if s == nil && !open {
 		return nil
 	}
 	if s == nil {
-		var err error
 		if s, err = c.e.restored(&k); err != nil {
 			return err
 		}
@@ -145,11 +174,11 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	}
 	var unreadable error
 	err := kept.Update(ctx, func(data []byte) []byte {
-		var k keptSession
-		if data == nil {
-			k.ID, k.Init = s.id, json.RawMessage(s.init)
-		} else if unreadable = json.Unmarshal(data, &k); unreadable != nil {
-			return data // another version of the program may be able to read it
+		k := keptSession{ID: s.id, Init: json.RawMessage(s.init)}
+		if data != nil {
+			if k, unreadable = readKept(data); unreadable != nil {
+				return data // another version of the program may be able to read it
+			}
 		}
 		change(&k)
 		data, unreadable = json.Marshal(k)
@@ -168,8 +197,8 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 // that a client that has the answer, for example to a subscription, is notified of all later changes.
 func (c *conn) broadcastKept(ctx context.Context, id string) {
 	data, version := c.kept().Load()
-	var k keptSession
-	if c.e.cfg.Changes == nil || version <= 1 || json.Unmarshal(data, &k) != nil { // at version 1, no other node has the session
+	k, err := readKept(data)
+	if c.e.cfg.Changes == nil || version <= 1 || err != nil { // at version 1, no other node has the session
 		return
 	}
 	k.Init = nil // the other nodes have it

@@ -80,6 +80,9 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 	s.record.settled = false
 	if err := s.record.see(kept); err != nil {
 		s.cancel(errSessionEnded)
+		if errors.Is(err, transport.ErrUnavailable) {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%w: %w", transport.ErrNoSession, err)
 	}
 	s.opener, s.polls = s.record.head.Opener, s.record.head.Polls

@@ -21,9 +21,30 @@ const (
 
 // head is the carrier's part of a record. The host's state follows it.
 type head struct {
+	form
 	Home   string `json:"home"` // the node that writes the standalone stream
 	Opener string `json:"opener,omitempty"`
 	Polls  bool   `json:"polls,omitempty"`
+}
+
+// form says which version of the program can read a head. Each change of a record writes the head back,
+// which loses members that a version does not know. A version that adds a member which must not be
+// lost, or that changes one, raises V. Older versions then leave the record as it is.
+type form struct {
+	V int `json:"v,omitempty"` // 0: the members of head
+}
+
+// readRecord returns the parts of a record. If a newer version of the program has written it, the error
+// is transport.ErrUnavailable, because another node may be able to read it.
+func readRecord(data []byte) (head, []byte, error) {
+	h, state, err := cluster.Split[head](data)
+	if err != nil {
+		h.form, _, _ = cluster.Split[form](data) // the other members may have changed
+	}
+	if h.V > 0 {
+		return h, nil, fmt.Errorf("%w: a newer version of the program has written the record", transport.ErrUnavailable)
+	}
+	return h, state, err
 }
 
 // record is a session's entry in the shared store, as this node last read it. The host's first
@@ -144,7 +165,7 @@ func (r *record) read(ctx context.Context) error {
 
 // see decodes kept and stores it in r, unless r has a newer version.
 func (r *record) see(kept port.Record) error {
-	h, state, err := cluster.Split[head](kept.Data)
+	h, state, err := readRecord(kept.Data)
 	if err != nil {
 		return err
 	}
