@@ -3,10 +3,12 @@ package fiberhttp
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
@@ -20,8 +22,9 @@ import (
 // whose endpoint has another path. For the path without an endpoint, the first host with metadata
 // answers.
 func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
+	log := hostcall.NewLog(host, time.Minute)
 	mountMetadata(app, func(f *fiber.Ctx) error {
-		reply := describe(host, f)
+		reply := describe(log, host, f)
 		if reply.Status == http.StatusNotFound {
 			err := f.Next()
 			if e, ok := errors.AsType[*fiber.Error](err); !ok || e.Code != fiber.StatusNotFound {
@@ -39,10 +42,10 @@ func mountMetadata(app *fiber.App, serve fiber.Handler) {
 }
 
 // describe returns the host's answer. It recovers a panic, which would end the process.
-func describe(host transport.Host, f *fiber.Ctx) (reply *streamable.Reply) {
+func describe(log *hostcall.Log, host transport.Host, f *fiber.Ctx) (reply *streamable.Reply) {
 	defer func() {
 		if value := recover(); value != nil {
-			reply = httpserver.Broken(value)
+			reply = httpserver.Broken(log, value)
 		}
 	}()
 	return httpserver.Describe(host, string(f.Context().Method()), string(f.Context().URI().PathOriginal()))

@@ -66,7 +66,7 @@ func (c *carrier) serve(f *fiber.Ctx, door httpserver.Endpoint) {
 	defer func() {
 		if value := recover(); value != nil {
 			rc.Response.Reset()
-			write(rc, httpserver.Broken(value))
+			write(rc, httpserver.Broken(c.front.Log(), value))
 		}
 	}()
 	ctx := f.UserContext()

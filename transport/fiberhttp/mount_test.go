@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -133,11 +135,12 @@ func pair(t *testing.T, dial func() net.Conn, path string) {
 // The app's ErrorHandler has no part in what we answer.
 func TestErrorHandlerIsLeftAlone(t *testing.T) {
 	t.Parallel()
+	host := &warned{Host: transporttest.NewScripted()}
 	app := fiber.New(quiet(fiber.Config{ErrorHandler: func(_ *fiber.Ctx, err error) error {
 		t.Errorf("the app's ErrorHandler got %v", err)
 		return nil
 	}}))
-	fiberhttp.Mount(app.Group("/mcp"), transporttest.NewScripted(), fiberhttp.Context(func(ctx context.Context, c *fiber.Ctx) context.Context {
+	fiberhttp.Mount(app.Group("/mcp"), host, fiberhttp.Context(func(ctx context.Context, c *fiber.Ctx) context.Context {
 		if c.Get("X-Panic") != "" {
 			panic("scripted: in Context")
 		}
@@ -153,6 +156,31 @@ func TestErrorHandlerIsLeftAlone(t *testing.T) {
 			t.Errorf("%v: %s, %q", c, got.Status, body)
 		}
 	}
+	request(t, dial(), "POST", "/mcp", "", "X-Panic: 1")
+	if got := host.panics(); len(got) != 1 || !strings.Contains(got[0], "scripted: in Context") || !strings.Contains(got[0], "mount_test.go:") {
+		t.Errorf("logged %q", got)
+	}
+}
+
+// warned is a host that keeps warnings.
+type warned struct {
+	transport.Host
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warned) Services() transport.Services {
+	return transport.Services{Warn: func(text string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.texts = append(w.texts, text)
+	}}
+}
+
+func (w *warned) panics() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.texts), func(text string) bool { return !strings.HasPrefix(text, "panic") })
 }
 
 func TestAbsoluteForm(t *testing.T) {

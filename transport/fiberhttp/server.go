@@ -48,7 +48,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 		run.goroutines = workerpool.New(stopping, func(serve func()) { serve() })
 		run.app = run.newApp()
 		mountMetadata(run.app, func(f *fiber.Ctx) error {
-			write(f.Context(), describe(host, f))
+			write(f.Context(), describe(run.front.Log(), host, f))
 			return nil
 		})
 		if len(s.config.Routes) > 0 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
@@ -74,7 +73,7 @@ func (w *worker) begin(c *conn) {
 // end gives up the connection.
 func (w *worker) end() {
 	if value := recover(); value != nil && value != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
-		hostcall.Report(value)
+		w.server.front.Log().Panicked(value)
 	}
 	c, in, hijacked := w.conn, w.in, w.hijacked
 	if w.returned {

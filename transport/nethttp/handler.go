@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 	"github.com/kagami-mcp/kagami/transport/internal/legacysse"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
@@ -26,7 +26,7 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
 	f := httpserver.New(host, c.Config.Config)
-	return &handler{config: c, limit: f.Limit(), door: f.MainOf(&c.Config)}
+	return &handler{config: c, log: f.Log(), limit: f.Limit(), door: f.MainOf(&c.Config)}
 }
 
 // SSE returns the endpoint of HTTP+SSE, for any path. Clients open their stream with GET. They post
@@ -35,12 +35,13 @@ func SSE(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
 	f := httpserver.New(host, c.Config.Config)
-	return &handler{config: c, limit: f.Limit(), door: f.Old(legacysse.Both, "")}
+	return &handler{config: c, log: f.Log(), limit: f.Limit(), door: f.Old(legacysse.Both, "")}
 }
 
 // handler serves one URL.
 type handler struct {
 	*config
+	log    *hostcall.Log
 	limit  int
 	door   httpserver.Endpoint
 	memory httpserver.Memory // for answers
@@ -50,7 +51,7 @@ type handler struct {
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := newSink(w, r, h.config)
-	defer s.recovered()
+	defer s.recovered(h.log)
 	// The program's server may have no deadline for the body, or a deadline that is too near.
 	_ = s.control.SetReadDeadline(time.Now().Add(h.ReadTimeout))
 	if r.ProtoMajor > 1 { // on HTTP/2 the server's WriteTimeout would also end an idle stream
@@ -72,8 +73,8 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	asked := readRequest(r)
 	if asked.Whole = !parts(s.w); asked.Whole {
 		h.warned.Do(func() {
-			_, _ = fmt.Fprintf(os.Stderr, "nethttp: %q has no streams, so that there is no progress and nobody can be asked live:"+
-				" the http.ResponseWriter that middleware made, a %T, has neither Flush nor Unwrap\n", r.URL.Path, s.w)
+			h.log.Warn("there are no streams, so that there is no progress and no live question: the http.ResponseWriter of"+
+				" middleware has neither Flush nor Unwrap", fmt.Sprintf("%q gets a %T", r.URL.Path, s.w))
 		})
 	}
 	visit, refused := h.door(r.Context(), asked)
@@ -237,14 +238,14 @@ func (s *sink) whole(reply *streamable.Reply) error {
 	return s.Write(reply.Body)
 }
 
-// recovered must be deferred. It recovers a panic and answers with an error. If the response has
+// recovered must be deferred. It recovers and logs a panic, and answers with an error. If the response has
 // begun, it aborts the response instead.
-func (s *sink) recovered() {
+func (s *sink) recovered(log *hostcall.Log) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	reply := httpserver.Broken(value)
+	reply := httpserver.Broken(log, value)
 	if s.opened {
 		panic(http.ErrAbortHandler) // net/http then closes the connection
 	}

@@ -2,8 +2,10 @@ package nethttp
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
@@ -17,10 +19,10 @@ import (
 // The metadata is public, so hosts and origins are not checked, and the options have no effect
 // except WriteTimeout.
 func Metadata(host transport.Host, opts ...Option) http.Handler {
-	c := newConfig(opts)
+	c, log := newConfig(opts), hostcall.NewLog(host, time.Minute)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := newSink(w, r, c)
-		defer s.recovered()
+		defer s.recovered(log)
 		_ = s.whole(httpserver.Describe(host, r.Method, r.URL.EscapedPath())) // the client may have disconnected, which does not matter here
 	})
 }

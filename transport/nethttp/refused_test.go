@@ -17,12 +17,13 @@ import (
 // warned is a host that keeps warnings.
 type warned struct {
 	transport.Host
+	auth  transport.Authenticator
 	mu    sync.Mutex
 	texts []string
 }
 
 func (w *warned) Services() transport.Services {
-	return transport.Services{Warn: func(text string) {
+	return transport.Services{Authenticator: w.auth, Warn: func(text string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.texts = append(w.texts, text)
@@ -71,6 +72,32 @@ func TestRefusedNames(t *testing.T) {
 	}
 	if len(host.texts) > 100 {
 		t.Errorf("%d warnings", len(host.texts))
+	}
+}
+
+// broken is an authenticator with a fault.
+type broken struct{}
+
+func (broken) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	panic("the program's")
+}
+
+func (broken) ServeMetadata(string, string) (int, http.Header, []byte) { panic("the program's, too") }
+
+// TestPanicsAreLogged: each panic is in the log of the host with its stack, however many requests meet it.
+func TestPanicsAreLogged(t *testing.T) {
+	t.Parallel()
+	host := &warned{Host: transporttest.NewScripted(), auth: broken{}}
+	for _, h := range []http.Handler{nethttp.Handler(host), nethttp.SSE(host), nethttp.Metadata(host)} {
+		host.texts = nil
+		for range 5 {
+			if w := call(h, http.MethodGet, map[string]string{"Accept": "text/event-stream"}); w.Code != http.StatusInternalServerError {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		}
+		if len(host.texts) != 1 || !strings.Contains(host.texts[0], "the program's") || !strings.Contains(host.texts[0], "refused_test.go:") {
+			t.Errorf("logged %q", host.texts)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *config) server(f *httpserver.Endpoints, stopping <-chan struct{}, metad
 func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	door := func(path string, d httpserver.Endpoint) {
-		h := &handler{config: c, limit: f.Limit(), door: d}
+		h := &handler{config: c, log: f.Log(), limit: f.Limit(), door: d}
 		path = strings.TrimSuffix(path, "/") // a pattern with a slash at its end matches all paths below
 		if path != "" {
 			mux.Handle(path, h)
@@ -88,7 +88,7 @@ func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata
 	say(httpserver.Healthz, func(method string) *streamable.Reply { return httpserver.Health(method, nil) })
 	say(httpserver.Readyz, func(method string) *streamable.Reply { return httpserver.Health(method, stopping) })
 	if c.Path != "/" && !c.Landing.Off {
-		mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
+		mux.Handle("/{$}", &handler{config: c, log: f.Log(), limit: f.Limit(), door: f.RootOf(&c.Config)})
 	}
 	mux.Handle("/", arriving(f.Routes(&c.Config)))
 	return mux

@@ -28,6 +28,7 @@ var (
 type serving struct {
 	*config
 	host transport.Host
+	log  *hostcall.Log
 	raw  io.Reader
 	in   *frameReader
 	out  *frameWriter
@@ -49,6 +50,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 	s := &serving{
 		config: c,
 		host:   host,
+		log:    hostcall.NewLog(host, time.Minute),
 		raw:    in,
 		in:     newFrameReader(in, c.maxFrame),
 		out:    newFrameWriter(out),
@@ -126,13 +128,13 @@ func (s *serving) serveAccepted(e acceptedFrame) {
 // serve runs an exchange, and recovers its panic.
 func (s *serving) serve(exchange transport.Exchange, frame []byte) {
 	defer s.out.flushBurst()
-	hostcall.Serve(s.work, exchange, s.out, frame)
+	hostcall.Serve(s.work, s.log, exchange, s.out, frame)
 }
 
 // understand calls Host.Accept. After a panic it returns neither an exchange nor an error: the
 // panic concerns one frame and does not end the connection.
 func (s *serving) understand(frame []byte) (exchange transport.Exchange, err error) {
-	defer hostcall.Answer(s.work, s.out, frame)
+	defer hostcall.Answer(s.work, s.log, s.out, frame)
 	exchange, err = s.host.Accept(s.work, frame)
 	if err != nil {
 		return nil, fmt.Errorf("accepting a frame: %w", err)

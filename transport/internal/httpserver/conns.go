@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
 // conns is the set of the connections of a stand-alone server, so that the server can close them.
@@ -30,9 +32,9 @@ func newConns(timeout time.Duration) *conns {
 	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
 }
 
-// listener wraps l, so that its connections are in the set. warn may be nil.
-func (c *conns) listener(l net.Listener, warn func(text string)) net.Listener {
-	return &tracking{Listener: l, conns: c, warn: warn}
+// listener wraps l, so that its connections are in the set.
+func (c *conns) listener(l net.Listener, log *hostcall.Log) net.Listener {
+	return &tracking{Listener: l, conns: c, log: log}
 }
 
 // Answering records whether a request is being answered on conn, or on the connection under its
@@ -187,22 +189,22 @@ func (c *conns) add(t *tracked) {
 }
 
 // tracking is a listener that puts its connections into a set.
-//
-// The goroutine that accepts alone uses warned.
 type tracking struct {
 	net.Listener
-	conns  *conns
-	warn   func(text string) // may be nil
-	warned time.Time
+	conns *conns
+	log   *hostcall.Log
 }
 
 // Accept waits for a connection and adds it to the set. While the system lacks resources for another
-// connection, Accept also waits, because fasthttp would stop serving after an error.
+// connection, Accept also waits, because fasthttp would stop serving after an error. It warns of that,
+// because the program would only look idle.
 func (l *tracking) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if passing(err) {
-			l.report(err)
+			if !errors.Is(err, errAborted) {
+				l.log.Warn("new connections wait, because the system has no resources for them", err.Error()+": "+moreConnections)
+			}
 			time.Sleep(scarce)
 			continue
 		}
@@ -213,16 +215,6 @@ func (l *tracking) Accept() (net.Conn, error) {
 		l.conns.add(t)
 		return t, nil
 	}
-}
-
-// report warns that the system lacks resources for more connections, at most once an hour. Without the
-// warning, the program would only look idle.
-func (l *tracking) report(err error) {
-	if l.warn == nil || errors.Is(err, errAborted) || !l.warned.IsZero() && time.Since(l.warned) < time.Hour {
-		return
-	}
-	l.warned = time.Now()
-	l.warn("new connections wait (" + err.Error() + "): " + moreConnections)
 }
 
 // scarce is the pause while the system lacks resources for more connections.

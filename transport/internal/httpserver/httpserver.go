@@ -124,8 +124,11 @@ func (f *Endpoints) Shutdown(ctx context.Context) error {
 	return errors.Join(err, old)
 }
 
-// Broken reports the panic value, and returns the reply to the request that panicked.
-func Broken(value any) *streamable.Reply {
-	hostcall.Report(value)
+// Log returns the log for warnings of the carrier.
+func (f *Endpoints) Log() *hostcall.Log { return f.main.Log() }
+
+// Broken logs the panic value, and returns the reply to the request that panicked.
+func Broken(logs *hostcall.Log, value any) *streamable.Reply {
+	logs.Panicked(value)
 	return streamable.Refusal(http.StatusInternalServerError, "internal error")
 }

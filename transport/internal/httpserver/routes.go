@@ -85,7 +85,7 @@ func (r *Routes) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 		case http.ErrAbortHandler:
 			panic(value)
 		default:
-			reply(w, Broken(value))
+			reply(w, Broken(r.front.Log(), value))
 		}
 	}()
 	if refused := r.Refused(asked.Host, asked.ContentLength); refused != nil {

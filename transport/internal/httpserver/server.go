@@ -50,7 +50,7 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 	if r.grace <= 0 {
 		r.grace = max(30*time.Second, services.Grace)
 	}
-	return r.serve(ctx, conns.listener(l, services.Warn))
+	return r.serve(ctx, conns.listener(l, f.Log()))
 }
 
 // servicesOf returns the services of a host. If host is not a transport.Server, all of them are nil.

@@ -188,13 +188,13 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	all := slices.Collect(maps.Values(e.sessions))
 	e.mu.Unlock()
-	streamable.EachCounted(all, e.running, (*session).close)
+	streamable.EachCounted(e.Log(), all, e.running, (*session).close)
 	if e.node != nil {
 		defer e.node.End()
 	}
 	defer e.stop(errStopped)
 	return e.running.Drain(ctx, func() {
 		e.stop(errStopped)
-		streamable.EachCounted(all, e.running, func(s *session) { s.out.Finish() })
+		streamable.EachCounted(e.Log(), all, e.running, func(s *session) { s.out.Finish() })
 	})
 }

@@ -165,7 +165,7 @@ func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
 			s.refuse(ctx, body)
 			return
 		}
-		hostcall.Serve(ctx, exchange, s.out, body)
+		hostcall.Serve(ctx, s.e.Log(), exchange, s.out, body)
 	}()
 	return true
 }
@@ -181,7 +181,7 @@ func (s *session) refuse(ctx context.Context, body []byte) {
 func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, error) {
 	s.accepting.Lock()
 	defer s.accepting.Unlock()
-	return hostcall.Accept(ctx, s.e.host, body)
+	return hostcall.Accept(ctx, s.e.Log(), s.e.host, body)
 }
 
 // within returns the context of one frame, and a function that ends it. It also ends with the

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 )
 
@@ -47,9 +49,9 @@ type BufferSource interface {
 // Admitter decides which requests are admitted, by Host, Origin and principal. Streamable HTTP and
 // HTTP+SSE share it. It is safe for concurrent use.
 //
-// cfg, origins, offered and nonces do not change after NewAdmitter. The other fields have locks or atomics
-// of their own, and none of these locks is held while another one is taken. host holds a copy,
-// because the carrier uses the memory of the request again.
+// cfg, origins, offered, nonces and the logs do not change after NewAdmitter. The other fields have
+// locks or atomics of their own, and none of these locks is held while another one is taken. host
+// holds a copy, because the carrier uses the memory of the request again.
 type Admitter struct {
 	cfg     Config
 	origins origins
@@ -60,20 +62,24 @@ type Admitter struct {
 	callQuotas streamQuotas // counts running calls, with and without a session
 
 	heartbeats heartbeats // of all streams
-	refusals   refusals
+
+	log                        *hostcall.Log
+	refusedHosts, refusedPages *hostcall.Log // apart, because scanners send many names of hosts
 
 	host atomic.Pointer[string] // the last Host that was allowed; a cache, because most requests have the same
 }
 
 // NewAdmitter returns the Admitter of host.
 func NewAdmitter(host transport.Host, cfg Config) *Admitter {
-	a := &Admitter{cfg: cfg.withDefaults()}
+	a := &Admitter{
+		cfg: cfg.withDefaults(), log: hostcall.NewLog(host, time.Minute),
+		refusedHosts: hostcall.NewLog(host, time.Hour), refusedPages: hostcall.NewLog(host, time.Hour),
+	}
 	if server, ok := host.(transport.Server); ok {
 		a.offered = server.Services()
 		a.nonces, _ = a.offered.Authenticator.(interface{ Nonce() string })
 	}
 	a.origins = newOrigins(a.cfg.AllowedOrigins)
-	a.refusals.warn = a.offered.Warn
 	a.heartbeats.every, a.heartbeats.closing = a.cfg.Heartbeat, a.Closing()
 	return a
 }
@@ -90,6 +96,9 @@ func (a *Admitter) Stops() bool {
 
 // Closing returns a channel that is closed when the host begins to stop. It is nil if the host has none.
 func (a *Admitter) Closing() <-chan struct{} { return a.offered.Closing }
+
+// Log returns the log for warnings of the carrier.
+func (a *Admitter) Log() *hostcall.Log { return a.log }
 
 // Config returns the configuration, with the defaults of fields that were not set.
 func (a *Admitter) Config() Config { return a.cfg }
@@ -127,7 +136,7 @@ func (a *Admitter) RefusedHost(host string) *Reply {
 	if a.hostAllowed(host) {
 		return nil
 	}
-	return a.refusals.refuse("host name", host, "AllowedHosts")
+	return refusedName(a.refusedHosts, "host name", host, "AllowedHosts")
 }
 
 // hostAllowed reports whether clients may reach the server under host. Most requests have the same
@@ -173,7 +182,7 @@ func (a *Admitter) origin(r *Request, methods string) ([]Field, *Reply) {
 	}
 	listed := a.origins.has(origin) || a.cfg.LoopbackOrigins && onThisMachine(origin)
 	if times > 1 || !listed && !own(origin, r.Host) {
-		return nil, a.refusals.refuse("origin", origin, "AllowedOrigins")
+		return nil, refusedName(a.refusedPages, "origin", origin, "AllowedOrigins")
 	}
 	if !listed {
 		return nil, nil

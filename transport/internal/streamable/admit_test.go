@@ -3,11 +3,14 @@ package streamable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
@@ -125,6 +128,52 @@ func TestRefusedCallers(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestRefusedNames: a name in another spelling is no new one. However many names strangers make up, a new
+// name is logged within an hour.
+func TestRefusedNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{plan: modern}
+		s := newSite(t, h, streamable.Config{})
+		defer s.stop()
+		ask := func(hosts ...string) (logged []string) {
+			for _, name := range hosts {
+				s.e.RefusedHost(name)
+			}
+			return h.warned.take()
+		}
+		page := func(origins ...string) (logged []string) {
+			for _, name := range origins {
+				s.do(http.MethodPost, "x", "Origin: "+name)
+			}
+			return h.warned.take()
+		}
+		if got := ask("mcp.example.com", "MCP.example.com:443", "mcp.example.com:8080", "[2001:DB8::1]:80", "[2001:db8::1]", "a/b"); len(got) != 3 ||
+			!strings.Contains(got[0], `host name "mcp.example.com": to let it in, add it to AllowedHosts`) || !strings.Contains(got[2], `"a/b"`) {
+			t.Errorf("logged %q", got)
+		}
+		if got := page("https://a.example", "https://A.example", "https://a.example:8443"); len(got) != 2 || !strings.Contains(got[0], "AllowedOrigins") {
+			t.Errorf("logged %q", got)
+		}
+		scan := func() (logged int) {
+			for i := range 200 {
+				logged += len(ask(fmt.Sprintf("h%d.example", i)))
+			}
+			return logged
+		}
+		if n := scan(); n != 61 {
+			t.Errorf("%d names of a scanner are logged", n)
+		}
+		if got := page("https://b.example"); len(got) != 1 {
+			t.Errorf("logged %q", got)
+		}
+		time.Sleep(time.Hour)
+		if got := ask("new.example.com"); len(got) != 1 {
+			t.Errorf("logged %q", got)
+		}
+	})
 }
 
 // TestContentTypes lists what a POST may say of its body: one media type, JSON in UTF-8. Browsers send

@@ -96,13 +96,13 @@
 // the lock of the session, of the endpoint, of a queue, of the timers or of heartbeats. Functions
 // that end streams collect them under the lock and end them after it.
 //
-// heartbeats.mu, responseTimers' queue.mu, streamQuotas.mu, refusals.mu and sessionLife.mu are
+// heartbeats.mu, responseTimers' queue.mu, streamQuotas.mu, sessionLife.mu and the lock of a log are
 // taken last. The lock of a responseTimer's queue is held while its timers fire, and firing never
 // blocks.
 //
 // # Panics and crashes
 //
-// hostcall recovers panics of the host, and the request is answered with an internal error. A panic
+// hostcall recovers and logs panics of the host, and the request gets an internal error. A panic
 // of a store is recovered where a goroutine of the endpoint would otherwise end the program: in
 // serve, in pour, in beats, and at the end of a connection. runtime.Goexit in a handler ends the
 // goroutine of the request; deserted hands the connection over before that.

@@ -243,7 +243,7 @@ func (v *PendingRequest) serve(body []byte) *Reply {
 // Shutdown itself, must not wait for that client. Each session therefore ends in a goroutine of its own.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Close()
-	EachCounted(e.all(), e.running, (*session).silence)
+	EachCounted(e.log, e.all(), e.running, (*session).silence)
 	if e.node != nil {
 		e.unfollow() // another node continues
 	}
@@ -263,7 +263,7 @@ func (e *Endpoint) all() []*session {
 // for a client that does not read after ctx has ended.
 func (e *Endpoint) endSessions(ctx context.Context) {
 	ends := inflight.New()
-	EachCounted(e.all(), ends, func(s *session) {
+	EachCounted(e.log, e.all(), ends, func(s *session) {
 		e.end(s, ending{cause: errStopped, stays: s.record.made()})
 	})
 	_ = ends.Drain(ctx, func() {}) // Drain of running has returned the error of ctx

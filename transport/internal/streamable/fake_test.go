@@ -33,6 +33,7 @@ type host struct {
 	sessions session.Store // nil: sessions are not shared
 	changes  change.Bus
 	adopt    func(link *transport.Connection, missed bool) // may be nil
+	warned   warnings
 
 	// handle runs a method other than initialize; send sends a frame that is not the answer.
 	handle func(ctx context.Context, method string, send func(frame string) error) (status int, answer string)
@@ -40,7 +41,7 @@ type host struct {
 
 func (h *host) Services() transport.Services {
 	return transport.Services{
-		Authenticator: h.auth, Events: h.log, Closing: h.closing, Sessions: h.sessions, Changes: h.changes,
+		Authenticator: h.auth, Events: h.log, Closing: h.closing, Sessions: h.sessions, Changes: h.changes, Warn: h.warned.add,
 		Adopt: func(link *transport.Connection, missed bool) error {
 			if h.adopt != nil {
 				h.adopt(link, missed)
@@ -48,6 +49,27 @@ func (h *host) Services() transport.Services {
 			return nil
 		},
 	}
+}
+
+// warnings are those that a host was to log.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warnings) add(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+// take returns the warnings since the last call.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	texts := w.texts
+	w.texts = nil
+	return texts
 }
 
 type exchange struct {

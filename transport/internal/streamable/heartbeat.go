@@ -151,25 +151,28 @@ const (
 	tolerance = 5 * time.Millisecond
 )
 
-// each calls do for all streams of take, with Each. At its end, a stream waits for the call (beats).
+// each calls do for all streams of take, with eachApart. At its end, a stream waits for the call (beats).
 func each(all []*streamConn, do func(*streamConn)) {
-	Each(all, func(a *streamConn) {
+	if len(all) == 0 {
+		return
+	}
+	eachApart(all[0].st.admitter.log, all, func(a *streamConn) {
 		defer a.beats.Done()
 		do(a)
 	})
 }
 
-// Each calls do, which may wait for clients that do not read, for all elements. Each call has a
-// goroutine of its own, and its panic is recovered.
+// eachApart calls do, which may wait for clients that do not read, for all elements. Each call has a
+// goroutine of its own, and its panic is logged and recovered.
 //
-// Each does not wait until all calls have returned. The caller counts them if it must wait for them.
-func Each[T any](all []T, do func(T)) {
+// eachApart does not wait until all calls have returned. The caller counts them if it must wait for them.
+func eachApart[T any](logs *hostcall.Log, all []T, do func(T)) {
 	for some := range slices.Chunk(all, together) {
 		ended := make(chan struct{}, len(some))
 		for _, element := range some {
 			go func() {
 				defer func() { ended <- struct{}{} }()
-				defer hostcall.Recover()
+				defer logs.Recover()
 				do(element)
 			}()
 		}
@@ -177,12 +180,12 @@ func Each[T any](all []T, do func(T)) {
 	}
 }
 
-// EachCounted is like Each, and counts the calls in running, so that running.Drain waits for them.
-func EachCounted[T any](all []T, running *inflight.Counter, do func(T)) {
+// EachCounted is like eachApart, and counts the calls in running, so that running.Drain waits for them.
+func EachCounted[T any](logs *hostcall.Log, all []T, running *inflight.Counter, do func(T)) {
 	for range all {
 		running.Add()
 	}
-	Each(all, func(element T) {
+	eachApart(logs, all, func(element T) {
 		defer running.Done()
 		do(element)
 	})

@@ -42,7 +42,7 @@ func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 	}()
 	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting, Outer: v.ctx}
 	ctx := transport.WithRequest(v.ctx, &x.request)
-	exchange, err := hostcall.Accept(ctx, v.e.host, body)
+	exchange, err := hostcall.Accept(ctx, v.e.log, v.e.host, body)
 	if err != nil || exchange == nil {
 		x.discard()
 		if err == nil {
@@ -179,12 +179,12 @@ func (x *postedExchange) apart() {
 // waits for the client, and the uses are given back. They also run after runtime.Goexit.
 func (x *postedExchange) serve() {
 	e := x.v.e
-	defer hostcall.Recover() // an event store may panic at the end of the stream
+	defer e.log.Recover() // an event store may panic at the end of the stream
 	defer x.release()
 	defer e.linger(&x.stream)
 	defer x.stream.served()
 	defer x.ctx.End(nil)
-	hostcall.Serve(&x.ctx, x.stream.exchange, &x.stream, x.body)
+	hostcall.Serve(&x.ctx, e.log, x.stream.exchange, &x.stream, x.body)
 	x.body = nil // a resumable stream is kept for a while, and keeps x alive
 	if x.opened && x.session.link.Refused() {
 		e.endSession(x.session)

@@ -1,10 +1,6 @@
 package streamable
 
-import (
-	"context"
-
-	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
-)
+import "context"
 
 // Hijacker is a carrier that can hijack a connection while the goroutine that reads the connection
 // is still in PendingRequest.Serve. That goroutine can then run handlers itself. Waking another
@@ -87,6 +83,6 @@ func (st *stream) giveAway() {
 // any case, so that inline does not wait forever.
 func (x *postedExchange) give() {
 	defer close(x.stream.hijacked)
-	defer hostcall.Recover()
+	defer x.v.e.log.Recover()
 	x.v.r.Hijacker.Hijack(context.WithoutCancel(x.v.ctx), x.v.open(&Stream{st: &x.stream}, &x.posting).Stream)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -447,12 +448,13 @@ func TestShutdownCancels(t *testing.T) {
 // TestPanics: a panic is answered, and the next request is served.
 func TestPanics(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, &host{plan: modern, handle: func(_ context.Context, method string, _ func(string) error) (int, string) {
+	h := &host{plan: modern, handle: func(_ context.Context, method string, _ func(string) error) (int, string) {
 		if method == "panic" {
 			panic("as asked")
 		}
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{StreamDelay: time.Minute})
+	}}
+	s := newSite(t, h, streamable.Config{StreamDelay: time.Minute})
 	defer s.stop()
 	for _, method := range []string{"panic", "panic in Accept"} {
 		r := s.do(http.MethodPost, method)
@@ -462,6 +464,9 @@ func TestPanics(t *testing.T) {
 	}
 	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
 		t.Errorf("afterwards: %d", r.Status)
+	}
+	if got := h.warned.take(); len(got) != 1 || !strings.Contains(got[0], "as asked") || !strings.Contains(got[0], ".Accept") && !strings.Contains(got[0], ".Serve") {
+		t.Errorf("logged %q", got)
 	}
 }
 

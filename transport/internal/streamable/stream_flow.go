@@ -4,8 +4,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
 // flow is the part of a stream that is needed only once the stream writes events. Usually the
@@ -118,7 +116,7 @@ func (st *stream) written(a *streamConn, seq uint64, err error) error {
 // pass starts it, with to already set, and poured is its last step under st.mu. It counts in
 // nothing: part waits for it with drain before the connection ends.
 func (st *stream) pour(a *streamConn) {
-	defer hostcall.Recover()
+	defer st.admitter.log.Recover()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	defer st.poured()

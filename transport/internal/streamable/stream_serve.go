@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
 // Stream is an open response. A carrier must carry it exactly once, with Serve or with Begin.
@@ -82,7 +81,7 @@ func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()
 		go func() {
 			defer over()
 			defer cancel()
-			defer hostcall.Recover()
+			defer s.follow.s.e.log.Recover()
 			s.followed(ctx, sink)
 		}()
 		return cancel
@@ -91,7 +90,7 @@ func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()
 	a.told, gone = over, a.close
 	defer func() {
 		if value := recover(); value != nil { // a panic of an event store
-			hostcall.Report(value)
+			s.st.admitter.log.Panicked(value)
 			a.close()
 		}
 	}()
@@ -169,7 +168,7 @@ func (a *streamConn) close() {
 	}
 	go func() {
 		defer a.told()
-		defer hostcall.Recover()
+		defer a.st.admitter.log.Recover()
 		a.end()
 	}()
 }
