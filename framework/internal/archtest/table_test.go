@@ -22,7 +22,7 @@ var table = []rule{
 	{prefix: "protocol/rounds"},
 	{prefix: "protocol/task", internal: []string{"protocol"}},
 	{prefix: "transport", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session"}},
-	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
+	{prefix: "transport/internal", internal: []string{"transport", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext", "protocol/session"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
 	{prefix: "transport/internal/cluster", internal: []string{"protocol/change", "protocol/session"}},

@@ -38,8 +38,8 @@ func (e *Endpoint) joinNodes(offered transport.Services) {
 	if offered.Sessions == nil || offered.Changes == nil || offered.Events == nil {
 		return
 	}
-	e.inbox = offered.Events
-	e.node = cluster.New(offered.Sessions, offered.Changes, cluster.Handlers{
+	e.inbox = e.Log().Events(offered.Events)
+	e.node = cluster.New(e.Log().Sessions(offered.Sessions), offered.Changes, cluster.Handlers{
 		Receive: e.receive, Look: e.look, Period: refresh, Closing: e.Closing(), Idle: e.idle,
 	})
 }

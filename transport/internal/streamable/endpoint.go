@@ -71,7 +71,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	e.young.began = e.expiring.began
 	e.timers = newResponseTimers(e.cfg.StreamDelay)
 	if !cfg.Stateless {
-		e.events = e.offered.Events
+		e.events = e.log.Events(e.offered.Events)
 		e.joinNodes()
 	}
 	return e
@@ -94,7 +94,7 @@ func (e *Endpoint) joinNodes() {
 	if store == nil {
 		return
 	}
-	e.node = cluster.New(store, e.offered.Changes, cluster.Handlers{
+	e.node = cluster.New(e.log.Sessions(store), e.offered.Changes, cluster.Handlers{
 		Receive: e.receive, Look: e.look, Period: e.refresh(), Closing: e.Closing(), Idle: e.running.Idle,
 	})
 	e.sessionsByKey = make(map[string]*session)

@@ -124,6 +124,7 @@ type pair struct {
 	store   *watched
 	all     *memory.Store
 	closing chan struct{} // closed when the host of a begins to stop
+	hosts   [2]*host
 }
 
 // newPair has hosts that also serve "get" and "add", of the kept number, and "tell",
@@ -169,10 +170,10 @@ func pairLogged(
 			},
 		}
 	}
-	first := node()
-	p.closing = first.closing
-	p.a = newSite(t, first, cfg)
-	p.b = &site{t: t, e: streamable.New(node(), cfg), session: p.a.session}
+	p.hosts = [2]*host{node(), node()}
+	p.closing = p.hosts[0].closing
+	p.a = newSite(t, p.hosts[0], cfg)
+	p.b = &site{t: t, e: streamable.New(p.hosts[1], cfg), session: p.a.session}
 	return p
 }
 
@@ -253,7 +254,7 @@ func TestForeignOnNodes(t *testing.T) {
 	}
 }
 
-// TestStoreAway: nothing ends a session that cannot be looked up.
+// TestStoreAway: nothing ends a session that cannot be looked up, and each node logs why.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, polling, streamable.Config{StreamDelay: time.Minute}, answers)
@@ -266,6 +267,11 @@ func TestStoreAway(t *testing.T) {
 			if r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" || len(r.Body) == 0 {
 				t.Errorf("%s: %d %v %s", method, r.Status, r.Header, r.Body)
 			}
+		}
+	}
+	for _, h := range p.hosts {
+		if got := h.warned.take(); len(got) != 1 || !strings.Contains(got[0], errAway.Error()) {
+			t.Errorf("logged %q", got)
 		}
 	}
 	fresh := &site{t: t, e: p.a.e}

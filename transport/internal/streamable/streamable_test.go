@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,30 @@ func TestStream(t *testing.T) {
 				t.Fatalf("ids: %v", got)
 			}
 		})
+	}
+}
+
+// unwritable is an event log that can only be read.
+type unwritable struct{ *keeper }
+
+func (unwritable) Append(context.Context, string, []byte) (uint64, error) {
+	return 0, errors.New("no space is left")
+}
+
+// TestEventsAreNotKept: a client that stays gets all events, and one warning says that no other will.
+func TestEventsAreNotKept(t *testing.T) {
+	t.Parallel()
+	h := &host{plan: resumable, log: unwritable{&keeper{}}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {
+		return http.StatusOK, fmt.Sprintf(`{"failed":%t}`, errors.Join(send(`{"n":1}`), send(`{"n":2}`)) != nil)
+	}}
+	s := newSite(t, h, streamable.Config{StreamDelay: time.Minute})
+	defer s.stop()
+	got := s.carry(s.do(http.MethodPost, "x"), -1).wait().events()
+	if want := []event{{"", `{"n":1}`}, {"", `{"n":2}`}, {"", `{"failed":false}`}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := h.warned.take(); len(got) != 1 || !strings.Contains(got[0], "no space is left") {
+		t.Errorf("logged %q", got)
 	}
 }
 
