@@ -114,7 +114,11 @@ func (s *session) enter(body []byte) (exit func(), ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left || s.running >= 2*most || s.running >= most && streamable.Asks(body) {
+	full := s.running >= 2*most || s.running >= most && streamable.Asks(body)
+	if full {
+		s.e.Log().Warn("a connection of HTTP+SSE has reached 1,024 calls at once, and cannot call more", "")
+	}
+	if s.left || full {
 		leave()
 		return nil, false
 	}

@@ -190,9 +190,15 @@ func (e *Endpoint) room(opener string) bool {
 		case idle != nil:
 			e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
 		case !share || !e.displace():
+			e.full()
 			return false
 		}
 	}
+}
+
+// full warns that a session was refused.
+func (e *Endpoint) full() {
+	e.log.Warn("a session was refused: there are MaxSessions of them, or one client has a quarter of that", e.asOne())
 }
 
 // displace ends a session to make room for a new one. It chooses the oldest session whose client
@@ -204,7 +210,11 @@ func (e *Endpoint) displace() bool {
 	for _, queue := range []*expiryQueue{&e.young, &e.expiring} {
 		for s, at := queue.next(math.MaxInt64); s != nil; s, at = queue.next(math.MaxInt64) {
 			if s.givesWay(queue == &e.young, at) {
-				e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
+				stays := s.record.made()
+				if !stays {
+					e.log.Warn("an idle session was ended to make room for a new one: there are MaxSessions of them", "")
+				}
+				e.end(s, ending{cause: errSessionEnded, unused: true, stays: stays})
 				return true
 			}
 		}

@@ -90,6 +90,7 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 	if other := v.e.adopt(s); other != s {
 		s.cancel(errSessionEnded)
 		if other == nil {
+			v.e.full()
 			return nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errTooMany)
 		}
 		return other, nil

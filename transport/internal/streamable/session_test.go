@@ -245,15 +245,21 @@ func TestRefusedInitialize(t *testing.T) {
 // TestLimits: sessions, open streams and calls are bounded, each by itself.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, send func(string) error) (int, string) {
+	h := &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, send func(string) error) (int, string) {
 		_ = send(`{"n":1}`)
 		<-ctx.Done()
 		return http.StatusOK, `{"a":1}`
-	}}, streamable.Config{MaxSessions: 8, MaxStreams: 1, MaxCalls: 3, StreamDelay: time.Minute})
+	}}
+	s := newSite(t, h, streamable.Config{MaxSessions: 8, MaxStreams: 1, MaxCalls: 3, StreamDelay: time.Minute})
 	other := &site{t: t, e: s.e}
 	other.session = field(other.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
-	if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" {
-		t.Errorf("a session too many for one client: %d", r.Status)
+	for range 3 {
+		if r := (&site{t: t, e: s.e}).do(http.MethodPost, "initialize"); r.Status != http.StatusServiceUnavailable || field(r.Header, "Retry-After") == "" {
+			t.Errorf("a session too many for one client: %d", r.Status)
+		}
+	}
+	if got := h.warned.take(); len(got) != 1 || !strings.Contains(got[0], "MaxSessions") || !strings.Contains(got[0], "TrustedProxies") {
+		t.Errorf("logged %q", got)
 	}
 	alice := &site{t: t, e: s.e, user: "alice"}
 	r := alice.do(http.MethodPost, "initialize")
@@ -269,6 +275,14 @@ func TestLimits(t *testing.T) {
 		if r := each.do(http.MethodPost, "x"); r.Status != http.StatusTooManyRequests || field(r.Header, "Retry-After") == "" {
 			t.Errorf("a call too many: %d", r.Status)
 		}
+	}
+	for range 2 {
+		if r := s.do(http.MethodGet, "", "Mcp-Session-Id: "+s.session); r.Status != http.StatusTooManyRequests {
+			t.Errorf("a stream too many: %d", r.Status)
+		}
+	}
+	if got := h.warned.take(); len(got) != 2 || !strings.Contains(got[0], "MaxCalls") || !strings.Contains(got[1], "MaxStreams") {
+		t.Errorf("logged %q", got)
 	}
 	if r := other.do(http.MethodPost, "notifications/x"); r.Status != http.StatusAccepted {
 		t.Errorf("a notification: %d", r.Status)

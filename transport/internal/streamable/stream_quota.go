@@ -29,13 +29,26 @@ func (o *quotaOwner) owner() string {
 //
 // If it returns true, leave(1) of o.quota must be called once.
 func (a *Admitter) enter(o *quotaOwner) bool {
+	var entered bool
 	if o.session == nil {
 		o.quota = a.quotas.enter(o.client, 1, a.cfg.MaxStreams)
-		return o.quota != nil
+		entered = o.quota != nil
+	} else {
+		o.quota = &o.session.open
+		entered, _ = o.quota.enter(1, int64(a.cfg.MaxStreams))
 	}
-	o.quota = &o.session.open
-	entered, _ := o.quota.enter(1, int64(a.cfg.MaxStreams))
+	if !entered {
+		a.log.Warn("a client has reached MaxStreams, and cannot open more streams", a.asOne())
+	}
 	return entered
+}
+
+// asOne returns what an operator should know of a limit for each client, or "".
+func (a *Admitter) asOne() string {
+	if a.cfg.Proxies.Header == "" && a.cfg.ClientKey == nil {
+		return "behind a proxy, all callers without a principal are one client, unless TrustedProxies or ClientKey is set"
+	}
+	return ""
 }
 
 // EnterCalls counts the calls of a frame among the running calls of a client, in all its sessions,
@@ -67,7 +80,10 @@ func (a *Admitter) count(client string, frame []byte) (calls *streamQuota, n int
 	}
 	each := max(largeBodies*(int64(a.cfg.BodyLimit)/int64(a.cfg.MaxCalls)+1), smallBody) // an int of 32 bits overflows
 	n = int(min(int64(n)+int64(len(frame))/each, int64(a.cfg.MaxCalls)))
-	return a.callQuotas.enter(client, n, a.cfg.MaxCalls), n
+	if calls = a.callQuotas.enter(client, n, a.cfg.MaxCalls); calls == nil {
+		a.log.Warn("a client has reached MaxCalls, and cannot call more at once", a.asOne())
+	}
+	return calls, n
 }
 
 // streamQuotas counts the open streams of clients, or their calls. Each request without a session

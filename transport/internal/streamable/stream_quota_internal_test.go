@@ -120,7 +120,7 @@ func TestStreamsOfASession(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	var (
-		a       = Admitter{cfg: Config{MaxStreams: most}}
+		a       = NewAdmitter(nil, Config{MaxStreams: most})
 		s       session
 		entered atomic.Int32
 		all     sync.WaitGroup
