@@ -15,7 +15,7 @@ import (
 // It is called concurrently, and must not change header. If it returns neither a principal nor an
 // error, or an error that is not an [*AuthError], the answer is 401.
 //
-// An Authenticator may have six more methods. A type that wraps an Authenticator should have the same
+// An Authenticator may have seven more methods. A type that wraps an Authenticator should have the same
 // methods as the wrapped value:
 //
 //   - Ready() error returns why no caller can be accepted. It is called before the server serves.
@@ -31,6 +31,8 @@ import (
 //     It is for callers without a request, such as the caller on stdio.
 //   - Nonce() string returns the value of DPoP-Nonce for answers to requests with a principal, or ""
 //     (RFC 9449 §8.2).
+//   - SetWarn(warn func(text string)) gets a function that logs what an operator should know while
+//     callers are still accepted. Each carrier of the server calls it before it serves.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }

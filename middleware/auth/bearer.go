@@ -46,6 +46,13 @@ func (b *bearer) Ready() error {
 	return b.broken
 }
 
+// SetWarn sets the function that logs what an operator should know before callers are refused.
+func (b *bearer) SetWarn(warn func(text string)) {
+	if j, ok := b.verifier.(*JWT); ok {
+		j.keys.setWarn(warn)
+	}
+}
+
 // Warnings returns what the program most likely forgot. Requests are not refused because of it, but
 // clients cannot get a token that is accepted. framework.WithAuth reports it at Build.
 func (b *bearer) Warnings() []string {

@@ -2,9 +2,12 @@ package auth_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
 )
 
 // While the issuer is away, a token of an unknown key may be a good one of a new key, so it is not
@@ -32,5 +35,38 @@ func TestUnknownKeyWhileTheIssuerIsAway(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		good(t, v, newest)
 		good(t, v, old)
+	})
+}
+
+// While old keys still verify tokens, no caller notices that the issuer is away, so an operator is warned: when
+// the keys are a day old, every token is refused.
+func TestWarnsThatTheIssuerIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1")
+		guard := auth.Bearer(i.jwt())
+		var warned []string
+		guard.(interface{ SetWarn(warn func(text string)) }).SetWarn(func(text string) { warned = append(warned, text) }) //nolint:forcetypeassert // it has
+		token := i.token(t, "k1")
+		ask := func() {
+			t.Helper()
+			if _, err := guard.Authenticate(t.Context(), bearer(token)); err != nil {
+				t.Errorf("refused after %d warnings: %v", len(warned), err)
+			}
+		}
+		ask()
+		until := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+		i.change(func() { i.serve = func(*http.Request) (int, string) { return 502, "" } })
+		for range 10 {
+			ask()
+			time.Sleep(time.Minute)
+		}
+		if len(warned) != 0 {
+			t.Errorf("warned of %q", warned)
+		}
+		ask()
+		if len(warned) != 1 || !strings.Contains(warned[0], until) || !strings.Contains(warned[0], "answers 502") {
+			t.Errorf("warned of %q", warned)
+		}
 	})
 }

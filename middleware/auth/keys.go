@@ -38,6 +38,7 @@ type keys struct {
 	failed error      // error of the last fetch
 	asked  time.Time  // when the last fetch for an unknown key began
 	flight *flight    // the running fetch, or nil
+	warn   func(text string)
 }
 
 // keySet is one JWK Set. It is immutable, except for the tokens that it has verified. These are
@@ -154,7 +155,27 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	f.err = nil
 	if err != nil {
 		f.err = unavailable("fetching the keys of the issuer: %w", err)
+		k.aging(err)
 	}
+}
+
+// setWarn sets the function that logs a warning; it may be nil.
+func (k *keys) setWarn(warn func(text string)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.warn = warn
+}
+
+// aging warns that the keys could not be fetched, if callers do not notice it yet.
+func (k *keys) aging(err error) {
+	k.mu.Lock()
+	warn, set := k.warn, k.set
+	k.mu.Unlock()
+	if warn == nil || !set.holds(time.Now()) {
+		return
+	}
+	warn(fmt.Sprintf("the keys of the issuer cannot be fetched: until %s tokens are verified with the last good ones, and then every token is refused: %v",
+		set.fetched.Add(keysHold).UTC().Format(time.RFC3339), err))
 }
 
 // newKeySet parses a JWK Set. It ignores keys that it does not understand or that are not for

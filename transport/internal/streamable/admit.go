@@ -78,6 +78,9 @@ func NewAdmitter(host transport.Host, cfg Config) *Admitter {
 	if server, ok := host.(transport.Server); ok {
 		a.offered = server.Services()
 		a.nonces, _ = a.offered.Authenticator.(interface{ Nonce() string })
+		if auth, ok := a.offered.Authenticator.(interface{ SetWarn(warn func(text string)) }); ok {
+			auth.SetWarn(func(text string) { a.log.Warn("the authenticator warns", text) })
+		}
 	}
 	a.origins = newOrigins(a.cfg.AllowedOrigins)
 	a.heartbeats.every, a.heartbeats.closing = a.cfg.Heartbeat, a.Closing()
@@ -249,6 +252,9 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 	}
 	status, challenge := unauthorized(err)
 	if status == http.StatusServiceUnavailable {
+		if !errors.Is(ctx.Err(), context.Canceled) { // the client has not left
+			a.log.Warn("clients cannot be authenticated now", err.Error())
+		}
 		return ctx, refuse(status, http.StatusText(status), retryAfter)
 	}
 	var fields []Field
