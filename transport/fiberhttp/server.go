@@ -188,7 +188,7 @@ func refuse(f *fiber.Ctx, err error) error {
 // Serve accepts connections.
 func (s *server) Serve(l net.Listener) error {
 	s.route = s.app.Handler()
-	secure := s.Secure("http/1.1")
+	secure := s.Secure(s.front.Log(), "http/1.1")
 	for {
 		accepted, err := l.Accept()
 		if err != nil {

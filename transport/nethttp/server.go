@@ -46,7 +46,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 func (c *config) server(f *httpserver.Endpoints, stopping <-chan struct{}, metadata http.Handler) httpserver.Server {
 	return &server{http.Server{
 		Handler:           marking(c.mux(f, stopping, metadata), stopping),
-		TLSConfig:         c.Secure("h2", "http/1.1"),
+		TLSConfig:         c.Secure(f.Log(), "h2", "http/1.1"),
 		ReadHeaderTimeout: c.ReadTimeout,
 		ReadTimeout:       c.ReadTimeout,
 		IdleTimeout:       c.IdleTimeout,

@@ -229,13 +229,3 @@ func urlOf(scheme, host, path string) string {
 	u.Scheme, u.Host = scheme, host
 	return u.String()
 }
-
-// Secure returns a TLS configuration with exactly these protocols, or nil without TLS.
-func (c *Config) Secure(protocols ...string) *tls.Config {
-	if c.TLS == nil {
-		return nil
-	}
-	secure := c.TLS.Clone()
-	secure.NextProtos = slices.Clone(protocols)
-	return secure
-}

@@ -30,18 +30,6 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-func TestSecure(t *testing.T) {
-	t.Parallel()
-	own := &tls.Config{NextProtos: []string{"h2"}} //nolint:gosec // no client connects
-	c := httpserver.Config{TLS: own}
-	if got := c.Secure("http/1.1"); len(got.NextProtos) != 1 || got.NextProtos[0] != "http/1.1" || own.NextProtos[0] != "h2" {
-		t.Errorf("protocols %v, and the program's are %v", got.NextProtos, own.NextProtos)
-	}
-	if (&httpserver.Config{}).Secure("h2") != nil {
-		t.Error("TLS came from nowhere")
-	}
-}
-
 // What cannot be meant is told before anybody comes.
 func TestFaults(t *testing.T) {
 	t.Parallel()
