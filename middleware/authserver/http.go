@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,14 +93,12 @@ func (s *Server) caught(next http.Handler) http.Handler {
 			if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 				return
 			}
-			s.emit(r, Event{Kind: VisitRefused, Reason: fmt.Sprintf("panic: %T", p)})
-			s.writeRefusal(w, r, refusalOf(errPanic))
+			// Not the value itself, which may be a secret.
+			s.writeRefusal(w, r, refusalOf(fmt.Errorf("authserver: a handler panicked with a %T\n%s", p, debug.Stack())))
 		}()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), remoteKey{}, s.remote(r))))
 	})
 }
-
-var errPanic = errors.New("authserver: a handler panicked")
 
 const maxForm = 64 << 10
 

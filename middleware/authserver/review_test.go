@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -172,5 +173,27 @@ func TestPages_Limited(t *testing.T) {
 		if want := n >= 5; (a.status == http.StatusTooManyRequests) != want || want && a.header.Get("Retry-After") == "" {
 			t.Errorf("request %d: %d", n, a.status)
 		}
+	}
+}
+
+// faulty is a program's login that panics.
+type faulty struct{ authserver.Users }
+
+func (faulty) Current(context.Context, *http.Request) (*authserver.User, error) { panic("hunter2") }
+
+// A panic of the program is one event, with the stack and without the value.
+func TestPanic_Event(t *testing.T) {
+	t.Parallel()
+	s := open(t, authserver.Own(faulty{authserver.DevLogin(ann())}))
+	id := s.register(plainClient)
+	s.events = nil
+	a := s.browser().do(http.MethodGet, s.ask(id), nil)
+	if a.status != http.StatusInternalServerError || strings.Contains(a.body, "goroutine") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	refused := slices.DeleteFunc(s.events, func(e authserver.Event) bool { return e.Reason == "" })
+	if len(refused) != 1 || !strings.Contains(refused[0].Reason, "a handler panicked") || !strings.Contains(refused[0].Reason, "review_test.go:") ||
+		strings.Contains(refused[0].Reason, "hunter2") {
+		t.Errorf("%+v", refused)
 	}
 }
