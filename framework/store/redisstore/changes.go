@@ -19,6 +19,8 @@ const (
 	// The pause before another try grows from the first to the longest.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
+	// patience is how long Subscribe tries before it returns an error, which the server logs.
+	patience = time.Minute
 )
 
 // changes is the change.Bus, on one channel.
@@ -59,8 +61,8 @@ func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 	return cluster.MasterForKey(ctx, c.store.channel())
 }
 
-// Subscribe calls fn with each message until ctx ends or the store is closed. It reads in a
-// goroutine of its own, which ends before Subscribe returns.
+// Subscribe calls fn with each message until ctx ends or the store is closed. If it cannot subscribe for a
+// minute, it returns the error. It reads in a goroutine of its own, which ends before Subscribe returns.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	if c.store.fault != nil {
 		return c.store.fault
@@ -70,24 +72,31 @@ func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error 
 		return err
 	}
 	defer end() // after the reader has ended, because Close waits for end
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	box, reader := inbox.New(), sync.WaitGroup{}
 	defer reader.Wait()
-	defer cancel()
-	reader.Go(func() { c.listen(ctx, box) })
+	defer cancel(nil)
+	reader.Go(func() { cancel(c.listen(ctx, box)) })
 	return box.Serve(ctx, fn)
 }
 
-// listen connects again whenever the connection is lost, until ctx ends.
+// listen connects again whenever the connection is lost, until ctx ends. It returns an error if it has
+// not subscribed for the time of patience.
 //
 // It is the goroutine of a subscriber. It only fills box, and never waits for the subscriber.
-func (c *changes) listen(ctx context.Context, box *inbox.Inbox) {
+func (c *changes) listen(ctx context.Context, box *inbox.Inbox) error {
+	last := time.Now() // when a subscription has ended
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		if c.receive(ctx, box) {
-			pause = firstPause
+		subscribed, err := c.receive(ctx, box)
+		switch {
+		case subscribed:
+			pause, last = firstPause, time.Now()
+		case time.Since(last) >= patience:
+			return failed("subscribing", err)
 		}
 		rest(ctx, pause)
 	}
+	return nil
 }
 
 // rest waits for d, or until ctx ends.
@@ -100,11 +109,11 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// receive reads from one connection until it breaks. It reports whether it had subscribed.
+// receive reads from one connection until it breaks with an error. It reports whether it had subscribed.
 //
 // The connection belongs to this call. It is closed when ctx ends, by another goroutine, and once
 // more at the end, which has no effect.
-func (c *changes) receive(ctx context.Context, box *inbox.Inbox) (subscribed bool) {
+func (c *changes) receive(ctx context.Context, box *inbox.Inbox) (subscribed bool, _ error) {
 	conn := c.store.client.Subscribe(ctx, c.store.channel())
 	done := func() { _ = conn.Close() }
 	defer done()
@@ -119,7 +128,7 @@ func (c *changes) receive(ctx context.Context, box *inbox.Inbox) (subscribed boo
 			err = conn.Ping(ctx)
 		}
 		if err != nil {
-			return subscribed
+			return subscribed, err
 		}
 		switch m := got.(type) {
 		case *redis.Subscription:

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,4 +42,26 @@ func TestCloseWaitsForSubscribers(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSubscribeGivesUp: if Redis never lets it subscribe, Subscribe returns the error after a minute, which a
+// server logs. Otherwise messages of other nodes would never arrive, and no operator would know.
+func TestSubscribeGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("NOPERM")
+		client := redis.NewClient(&redis.Options{
+			Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1,
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, refused },
+		})
+		s := storeWith(t, client)
+		began := time.Now()
+		err := s.Changes().Subscribe(t.Context(), func([]byte) { t.Error("a message came") })
+		if d := time.Since(began); !errors.Is(err, refused) || d < time.Minute || d > time.Minute+5*time.Second {
+			t.Errorf("after %s: %v", d, err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
