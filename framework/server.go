@@ -82,6 +82,9 @@ var errStopped = fmt.Errorf("framework: the server has stopped: build another on
 // for that function itself.
 var errOwnEnd = errors.New("framework: a function of OnStart or OnStop that calls Shutdown waits for itself; an error of OnStart ends the server")
 
+// errStoreFailed is the error of Serve if the store has failed for good.
+var errStoreFailed = errors.New("framework: the store takes no more writes until it is opened again: restart the server")
+
 // startOf is the context key that marks the contexts of a server's OnStart functions.
 type startOf struct{ server *Server }
 
@@ -274,8 +277,8 @@ func (s *Server) drain(ctx context.Context) {
 	})
 }
 
-// carry runs the transports until ctx ends, one fails, all have ended, or Shutdown is called. Then
-// it cancels their context, drains the engine and waits for them. It returns the first error of a
+// carry runs the transports until ctx ends, one fails, all have ended, the store has failed, or Shutdown
+// is called. Then it cancels their context, drains the engine and waits for them. It returns the first error of a
 // transport. A transport waits for its calls, so drain ends them within the grace period.
 func (s *Server) carry(ctx context.Context, transports []transport.Transport) error {
 	inner, cancel := context.WithCancel(ctx)
@@ -297,6 +300,8 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 		case failure = <-ended:
 			left--
 			continue
+		case <-s.storeLost():
+			failure = errStoreFailed
 		case <-ctx.Done():
 		case <-s.quit:
 		}

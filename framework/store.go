@@ -21,9 +21,12 @@ import (
 // the memory of this process instead. Packages store/memory, boltstore and redisstore implement
 // Store.
 //
-// A Store may have one more method, Claims() claim.Store. Nodes then share three things: effects
+// A Store may have a method Claims() claim.Store. Nodes then share three things: effects
 // that may happen AtMostOnce, the states of calls that are asked in rounds, and the counters of
 // middleware.
+//
+// A Store may also have a method Failed() <-chan struct{}. Its channel is closed when the store takes
+// no more writes until it is opened again. Serve then ends with an error.
 //
 // The task.Store may also be a task.Queue. Then any node that shares the store may run a task, and
 // another one takes it over if the first dies. Without a queue, the process that took the call runs
@@ -124,6 +127,15 @@ func portsOf(given Store, report safestore.Reporter) ports {
 		p.changes = safestore.Changes(changes, report)
 	}
 	return p
+}
+
+// storeLost returns a channel that is closed when the store has failed for good. It is nil if the store
+// does not report that.
+func (s *Server) storeLost() <-chan struct{} {
+	if store, ok := s.cfg.store.(interface{ Failed() <-chan struct{} }); ok {
+		return store.Failed()
+	}
+	return nil
 }
 
 // lacksClaims reports whether processes share the store of the app although it lacks Claims. Servers agree on

@@ -22,10 +22,12 @@ const mostTogether = 256
 //
 // writers counts the writers from before they queue until their commit, so that close can wait for
 // them. close sets fault first, under mu, and every writer reads it under mu before it counts
-// itself. No writer is therefore added while close waits. db and moved do not change after Open.
+// itself. No writer is therefore added while close waits. db, moved and broken do not change after
+// Open.
 type file struct {
-	db    *bbolt.DB
-	moved func([]move) // called in the order of commits with the moves of each write; may be nil
+	db     *bbolt.DB
+	moved  func([]move) // called in the order of commits with the moves of each write; may be nil
+	broken func()       // called under mu when writing has become impossible before close; may be nil
 
 	writers sync.WaitGroup
 	mu      sync.Mutex // guards all below
@@ -207,8 +209,12 @@ func rollback(tx *bbolt.Tx) {
 func (f *file) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.fault == nil {
-		f.fault = err
+	if f.fault != nil {
+		return
+	}
+	f.fault = err
+	if f.broken != nil && !errors.Is(err, ErrClosed) {
+		f.broken()
 	}
 }
 

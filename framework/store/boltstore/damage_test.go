@@ -299,6 +299,15 @@ func TestWriteThatFails(t *testing.T) {
 	}
 }
 
+func failed(s *boltstore.Store) bool {
+	select {
+	case <-s.Failed():
+		return true
+	default:
+		return false
+	}
+}
+
 // TestPanic of bbolt's ends the writes, and neither the process nor the reads.
 func TestPanic(t *testing.T) {
 	t.Parallel()
@@ -307,8 +316,14 @@ func TestPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	creates(t, s.Tasks(), "a")
+	if failed(s) {
+		t.Error("it has failed before the panic")
+	}
 	if err := boltstore.WriteBadly(s, true); !errors.Is(err, boltstore.ErrDamaged) {
 		t.Errorf("the panic: %v", err)
+	}
+	if !failed(s) {
+		t.Error("the store does not report that it has failed")
 	}
 	if err := s.Tasks().Create(t.Context(), working("b")); !errors.Is(err, boltstore.ErrDamaged) {
 		t.Errorf("after it: %v", err)

@@ -46,6 +46,7 @@ type Store struct {
 	claims   claims
 	changes  change.Bus
 
+	failed  chan struct{} // closed when a file takes no more writes
 	closing chan struct{}
 	close   func() error // once
 }
@@ -74,11 +75,13 @@ func Open(path string, opts ...Option) (*Store, error) {
 }
 
 // newStore makes a store of two open files, which belong to it from then on. moved is set before
-// the first write that has moves.
+// the first write that has moves, and broken before the first write that Open does not wait for.
 func newStore(main, logged *file, set *settings) *Store {
 	line := newTaskQueue(set.LeaseLife)
 	main.moved = line.apply
-	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
+	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), failed: make(chan struct{}), closing: make(chan struct{})}
+	main.broken = sync.OnceFunc(func() { close(s.failed) })
+	logged.broken = main.broken
 	s.sessions = sessions{table{main, sessionsName, set.SessionRecords, set.SessionBytes, session.ErrFull, 0}, rand.Text()}
 	spare := set.ClaimBytes / 4 // for the marks that prevent an action from happening twice
 	s.claims = claims{table{main, claimsName, set.ClaimEntries, set.ClaimBytes, claim.ErrFull, spare}}
@@ -124,6 +127,11 @@ func (s *Store) Changes() change.Bus { return s.changes }
 // Claims returns the store for claims. When the store is full, it refuses new claims. A claim can
 // always be renewed, or replaced by a value that is not longer.
 func (s *Store) Claims() claim.Store { return &s.claims }
+
+// Failed returns a channel that is closed when all writes to one of the files will fail until the
+// store is opened again. A server with this store then ends with an error, so that the program can be
+// started again. Close does not close the channel.
+func (s *Store) Failed() <-chan struct{} { return s.failed }
 
 // Backup writes a copy of the file to w, as of one moment and without the events. It first copies the
 // file within its directory, so that other operations do not wait for w, and removes that copy at the
