@@ -442,16 +442,19 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 	return id, nil
 }
 
-// notRenewed handles a failed renewal. It drops the refresh token only if the authorization server
-// has refused it and no other process has stored another one since. If the token endpoint has moved,
-// a login helps, because it reads the metadata again.
+// notRenewed handles a failed renewal. After a final refusal only a login helps, and also if the token
+// endpoint has moved, because a login reads the metadata again. notRenewed drops the refresh token only if
+// the authorization server has refused the token itself and no other process has stored another one since.
 func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
 	code := codeOf(err)
 	if refused, ok := errors.AsType[*refusedError](err); ok && refused.absent() && w.tokenMoved(ctx, &stored.Issuer) {
 		return s.onlyLogin(stored, err)
 	}
-	if code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client" {
+	switch {
+	case !isFinal(err):
 		return s.refusal(stepRenewal, stored.Issuer.Issuer, err)
+	case code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client":
+		return s.onlyLogin(stored, err) // the refresh token stays: it may be the request that was refused
 	}
 	g := stored.grant
 	g.Refresh = ""
@@ -469,6 +472,19 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 		return saved
 	}
 	return s.onlyLogin(stored, err)
+}
+
+// isFinal reports whether a token endpoint would refuse the same request again. The client has already
+// repeated a refused proof of a key, and at an endpoint that is missing a login fails as well.
+func isFinal(err error) bool {
+	refused, ok := errors.AsType[*refusedError](err)
+	switch {
+	case !ok:
+		return errors.Is(err, ErrDenied) // an answer with neither a token nor an error
+	case refused.absent(), refused.code == "use_dpop_nonce", refused.code == "invalid_dpop_proof":
+		return false
+	}
+	return refused.code != "" || refused.status/100 == 4
 }
 
 // onlyLogin returns the refusal of a renewal as an ErrLogin.

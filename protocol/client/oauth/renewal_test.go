@@ -421,3 +421,72 @@ func TestRenewalEndpointHasMoved(t *testing.T) {
 		}
 	}
 }
+
+// refuser makes a token endpoint answer all requests with a refresh token in the same way.
+type refuser struct {
+	status int
+	body   string
+}
+
+func (f refuser) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/token" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(string(text), "grant_type=refresh_token") {
+		return &http.Response{StatusCode: f.status, Body: io.NopCloser(strings.NewReader(f.body)), Header: http.Header{}, Request: r}, nil
+	}
+	r.Body = io.NopCloser(strings.NewReader(string(text)))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestRenewalRefusals checks that each final refusal leads to a login, whatever its code, and that the
+// refresh token is kept until then. After any other failure the user is not asked.
+func TestRenewalRefusals(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		refuser
+		want error
+	}{
+		"invalid_request":        {refuser{400, `{"error":"invalid_request"}`}, oauth.ErrLogin},
+		"invalid_target":         {refuser{400, `{"error":"invalid_target"}`}, oauth.ErrLogin},
+		"unsupported_grant_type": {refuser{400, `{"error":"unsupported_grant_type"}`}, oauth.ErrLogin},
+		"its own code":           {refuser{200, `{"ok":false,"error":"token_expired"}`}, oauth.ErrLogin},
+		"no code":                {refuser{200, `{"ok":false}`}, oauth.ErrLogin},
+		"a page":                 {refuser{403, `<html>`}, oauth.ErrLogin},
+		"an empty 401":           {refuser{401, ``}, oauth.ErrLogin},
+		"503":                    {refuser{503, ``}, oauth.ErrUnavailable},
+		"429":                    {refuser{429, `{"error":"slow_down"}`}, oauth.ErrUnavailable},
+		"408":                    {refuser{408, ``}, oauth.ErrUnavailable},
+		"server_error":           {refuser{400, `{"error":"server_error"}`}, oauth.ErrUnavailable},
+		"a redirect":             {refuser{302, ``}, oauth.ErrDenied},
+		"the proof":              {refuser{400, `{"error":"invalid_dpop_proof"}`}, oauth.ErrDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, u, store := open(t), &user{}, oauth.Memory()
+			web := oauth.HTTPClient(&http.Client{Transport: tt.refuser})
+			call(t, mustConnect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url), "hours", "ann")
+			r, g := kept(t, store, s)
+			refresh := g["refresh_token"]
+			g["expires"] = time.Now().Add(-time.Minute)
+			r.Data, _ = json.Marshal(g)
+			if _, err := store.Put(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := flow(t, oauth.Keep(store), web).Token(t.Context(), s.url); !errors.Is(err, tt.want) {
+				t.Errorf("without a user: %v; want %v", err, tt.want)
+			}
+			if _, g := kept(t, store, s); g["refresh_token"] != refresh {
+				t.Errorf("the refresh token is now %v", g["refresh_token"])
+			}
+			_, err := connect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url)
+			if asked := errors.Is(tt.want, oauth.ErrLogin); (err == nil) != asked || (u.seen() == 2) != asked {
+				t.Errorf("with a user: %v, %d pages", err, u.seen())
+			}
+		})
+	}
+}

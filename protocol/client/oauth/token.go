@@ -174,7 +174,7 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		failed := a.object(&t)
 		fresh := e.nonces.learn(e.issuer.Token, a.header)
 		switch {
-		case a.status >= 500 || a.status == http.StatusTooManyRequests:
+		case a.status >= 500, a.status == http.StatusTooManyRequests, a.status == http.StatusRequestTimeout, unavailable(t.Code):
 			return nil, fmt.Errorf("%w: the token endpoint answers %d", ErrUnavailable, a.status)
 		case a.status/100 == 2 && failed == nil && t.Access != "":
 			return &t, nil
@@ -187,6 +187,12 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		}
 		return nil, &refusedError{a.status, cleaned(t.Code), cleaned(t.Description)}
 	}
+}
+
+// unavailable reports whether an error code means that the authorization server may answer the same
+// request later (RFC 6749 §4.1.2.1). Some token endpoints use these codes with any status.
+func unavailable(code string) bool {
+	return code == "temporarily_unavailable" || code == "server_error"
 }
 
 // post sends one request to an address of the authorization server, as the client of e.

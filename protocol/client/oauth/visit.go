@@ -181,7 +181,7 @@ func (v *visit) code(query url.Values) (string, error) {
 	}
 	if query.Has("error") {
 		e := &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrDenied, Code: cleaned(query.Get("error")), Text: cleaned(query.Get("error_description"))}
-		if e.Code == "temporarily_unavailable" || e.Code == "server_error" {
+		if unavailable(e.Code) {
 			e.Err = ErrUnavailable
 		}
 		return "", e
