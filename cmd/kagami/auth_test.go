@@ -294,6 +294,27 @@ func TestAuthInterrupted(t *testing.T) {
 	}
 }
 
+// TestAuthForgetWithoutLogin checks that the registration of a login that the user has left can be deleted.
+func TestAuthForgetWithoutLogin(t *testing.T) {
+	dir := ownTokens(t)
+	url, issuer := guarded(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out, errs shared
+	a := &cli{out: &out, errs: &errs, browse: func(context.Context, string) error {
+		interrupt()
+		return nil
+	}}
+	if code := a.run(ctx, []string{"auth", "login", url}); code == 0 || issuer.Requests("/register") != 1 {
+		t.Errorf("login: exit code %d\n%s", code, errs.String())
+	}
+	if out, errs, code := kagami(t, "auth", "logout", url, "--forget"); code != 0 || out != "There was no login at "+url+".\n" {
+		t.Errorf("logout: exit code %d\n%s%s", code, out, errs)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*.json")); err != nil || len(files) != 0 {
+		t.Errorf("files are left: %v, %v", files, err)
+	}
+}
+
 // A machine logs in with the credentials in its environment.
 func TestAuthWithoutUser(t *testing.T) {
 	ownTokens(t)

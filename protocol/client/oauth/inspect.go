@@ -155,7 +155,8 @@ func Forget() LogoutOption {
 
 // Logout revokes the tokens for a server, refresh token first, if the authorization server supports
 // that (RFC 7009). It deletes them from the store in any case. The registration stays, unless
-// [Forget] is given. A server without tokens is not an error.
+// [Forget] is given. A server without tokens is not an error. To forget a registration without tokens,
+// Logout asks the server for its authorization server.
 func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) error {
 	var o logout
 	for _, opt := range opts {
@@ -170,8 +171,11 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 	}
 	defer s.leave()
 	var failed error
-	for {
+	for ended := false; ; ended = true {
 		g, err := s.fromStore(ctx)
+		if err == nil && g == nil && o.forget && !ended {
+			err = s.forgetUnused(ctx, w)
+		}
 		if err != nil || g == nil {
 			s.current.Store(nil)
 			return errors.Join(failed, err)
@@ -189,6 +193,27 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 			}
 		}
 	}
+}
+
+// forgetUnused removes the registration at the server's authorization server, which no grant names.
+func (s *site) forgetUnused(ctx context.Context, w *web) error {
+	keys, err := s.flow.config.store.List(ctx)
+	if !slices.ContainsFunc(keys, func(k Key) bool { return k.Kind == Registration && k.Profile == s.flow.config.profile }) {
+		return storeError(err)
+	}
+	d, err := w.knock(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := w.discover(ctx, d)
+	if err != nil {
+		return err
+	}
+	kept, _, err := s.flow.registered(ctx, f.issuer.Issuer)
+	if err != nil {
+		return err
+	}
+	return w.forget(ctx, f.issuer.Issuer, kept.ClientID)
 }
 
 // end revokes the tokens of a grant.

@@ -162,10 +162,7 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	t, err := s.visit(ctx, w, f, v, key)
 	if err != nil {
 		s.failed(ctx, v, err)
-		if codeOf(err) == "invalid_client" && id.known == ByRegistration {
-			err = errors.Join(err, w.forget(ctx, f.issuer.Issuer, id.ID)) // then the next login registers again
-		}
-		return nil, s.refusal(stepToken, f.issuer.Issuer, err)
+		return nil, errors.Join(s.refusal(stepToken, f.issuer.Issuer, err), v.forget(ctx, w, err))
 	}
 	return s.obtained(ctx, f, id, t, scopes, d, key)
 }
@@ -417,7 +414,7 @@ func (s *site) reread(ctx context.Context, old *live) (*live, error) {
 
 // identityOf returns the client that a grant was made for. It never registers.
 func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error) {
-	id := identity{Credentials{Issuer: l.Issuer.Issuer, ID: l.ClientID}, l.Known}
+	id := identity{Credentials: Credentials{Issuer: l.Issuer.Issuer, ID: l.ClientID}, known: l.Known}
 	switch l.Known {
 	case ByDocument:
 		id.Key = s.flow.config.documentKey

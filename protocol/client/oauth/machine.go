@@ -193,7 +193,7 @@ func (m *Enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provi
 	if err != nil {
 		return subject{}, err
 	}
-	v := s.newVisit(f, identity{m.Credentials, ByHand}, redirect, []string{"openid"}, demand{})
+	v := s.newVisit(f, identity{Credentials: m.Credentials, known: ByHand}, redirect, []string{"openid"}, demand{})
 	t, err := s.visit(ctx, w, f, v, nil)
 	if err == nil && t.ID == "" {
 		err = &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider gave no ID token"}

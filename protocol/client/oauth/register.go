@@ -17,6 +17,7 @@ import (
 type identity struct {
 	Credentials
 	known Known
+	fresh bool // the client has registered for this login
 }
 
 // registration is the content of a Registration record: a client that has registered itself.
@@ -43,9 +44,9 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 	case err != nil:
 		return identity{}, err
 	case found:
-		return identity{creds, ByHand}, nil
+		return identity{Credentials: creds, known: ByHand}, nil
 	case c.document != "" && m.Documents:
-		return identity{Credentials{Issuer: m.Issuer, ID: c.document, Key: c.documentKey}, ByDocument}, nil
+		return identity{Credentials: Credentials{Issuer: m.Issuer, ID: c.document, Key: c.documentKey}, known: ByDocument}, nil
 	case redirect == "" || c.noRegistration || m.Registration == "":
 		return identity{}, w.unknown(m)
 	}
@@ -53,7 +54,8 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 	if err != nil {
 		return identity{}, err
 	}
-	if kept.Redirect != redirect || !kept.Expires.IsZero() && time.Now().After(kept.Expires) {
+	fresh := kept.Redirect != redirect || !kept.Expires.IsZero() && time.Now().After(kept.Expires)
+	if fresh {
 		if kept, err = w.register(ctx, m, redirect); err != nil {
 			return identity{}, err
 		}
@@ -62,7 +64,8 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 		}
 		w.flow.tell(ctx, Event{Kind: RegisteredNew, Server: w.server, Issuer: m.Issuer, ClientID: kept.ClientID})
 	}
-	return identity{Credentials{Issuer: m.Issuer, ID: kept.ClientID, Secret: kept.Secret, Method: kept.Method}, ByRegistration}, nil
+	creds = Credentials{Issuer: m.Issuer, ID: kept.ClientID, Secret: kept.Secret, Method: kept.Method}
+	return identity{creds, ByRegistration, fresh}, nil
 }
 
 // unknown returns the error for a client that cannot be made known.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
@@ -204,5 +205,111 @@ func TestRegistrationsWithSecrets(t *testing.T) {
 	call(t, c, "hours", "ann")
 	if u.seen() != 2 || s.issuer.Requests("/token", "refresh_token") != 1 {
 		t.Errorf("%d pages, %d renewals", u.seen(), s.issuer.Requests("/token", "refresh_token"))
+	}
+}
+
+// replying is a Receiver that gets an error response to each visit. The last code is for all further visits.
+type replying struct {
+	*hosted
+	codes []string
+}
+
+func (r *replying) Receive(_ context.Context, state string) (url.Values, error) {
+	code := r.codes[0]
+	if len(r.codes) > 1 {
+		r.codes = r.codes[1:]
+	}
+	return url.Values{"state": {state}, "error": {code}}, nil
+}
+
+// TestRegistrationDropped checks that a client registers again after the authorization server may have
+// dropped its registration. Such a server shows an error page, and no response comes.
+func TestRegistrationDropped(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		code          string // of the response; "": no response comes
+		leaves        bool   // the caller does not wait for it
+		window        error  // of the browser
+		registrations int    // in three logins
+	}{
+		"no response":                    {registrations: 2}, // the second login ends without a response, too
+		"the caller leaves":              {leaves: true, registrations: 2},
+		"no browser":                     {window: errors.New("no window"), registrations: 1},
+		"response: invalid_client":       {code: "invalid_client", registrations: 3},
+		"response: unauthorized_client":  {code: "unauthorized_client", registrations: 3},
+		"response: the user said no":     {code: "access_denied", registrations: 1},
+		"response: the server is not up": {code: "server_error", registrations: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := script(t, map[string]string{
+				"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
+				"/register": `{"client_id":"registered"}`,
+			})
+			store, h := oauth.Memory(), &hosted{redirect: "http://127.0.0.1:3000/cb"}
+			opts := []oauth.Option{oauth.Keep(store), oauth.Receive(h)}
+			switch {
+			case tt.code != "":
+				opts = append(opts, oauth.Receive(&replying{h, []string{tt.code}}))
+			case !tt.leaves && tt.window == nil:
+				opts = append(opts, oauth.Patience(50*time.Millisecond))
+			}
+			for n := range 3 {
+				ctx, leave := context.WithCancel(t.Context())
+				_, err := flow(t, append(opts, oauth.Browser(func(context.Context, string) error {
+					if tt.leaves {
+						leave()
+					}
+					return tt.window
+				}))...).Login(ctx, s.URL+"/mcp")
+				leave()
+				if err == nil || tt.leaves && !errors.Is(err, context.Canceled) {
+					t.Errorf("login %d: %v", n, err)
+				}
+				if name == "no response" && (!errors.Is(err, oauth.ErrLogin) || strings.Contains(err.Error(), "log in again") != (n == 1)) {
+					t.Errorf("login %d: %v", n, err)
+				}
+			}
+			asked := s.requests()
+			if n := len(asked) - len(slices.DeleteFunc(asked, func(r string) bool { return r == "POST /register" })); n != tt.registrations {
+				t.Errorf("%d registrations; want %d", n, tt.registrations)
+			}
+		})
+	}
+}
+
+// TestLogout_ForgetsWithoutAGrant checks that a registration can be forgotten although no login has succeeded.
+func TestLogout_ForgetsWithoutAGrant(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
+		"/register": `{"client_id":"registered"}`,
+	})
+	store := oauth.Memory()
+	f := flow(t, oauth.Keep(store))
+	left := func() int {
+		keys, err := store.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(keys)
+	}
+	if _, err := f.Login(t.Context(), s.URL+"/mcp"); !errors.Is(err, oauth.ErrLogin) || left() != 1 {
+		t.Fatalf("%v, %d records", err, left())
+	}
+	if err := f.Logout(t.Context(), s.URL+"/mcp"); err != nil || left() != 1 {
+		t.Errorf("without Forget: %v, %d records", err, left())
+	}
+	s.set(map[string]string{prmPath: "503|"})
+	if err := f.Logout(t.Context(), s.URL+"/mcp", oauth.Forget()); !errors.Is(err, oauth.ErrUnavailable) || left() != 1 {
+		t.Errorf("while the server is away: %v, %d records", err, left())
+	}
+	s.set(map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`})
+	if err := f.Logout(t.Context(), s.URL+"/mcp", oauth.Forget()); err != nil || left() != 0 {
+		t.Errorf("%v, %d records", err, left())
+	}
+	asked := len(s.requests())
+	if err := f.Logout(t.Context(), s.URL+"/mcp", oauth.Forget()); err != nil || len(s.requests()) != asked {
+		t.Errorf("without a registration: %v, %d requests", err, len(s.requests())-asked)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -33,6 +34,7 @@ type visit struct {
 	verifier string
 
 	opened chan error // result of the browser function
+	left   bool       // the visit has ended without a response
 }
 
 // browse opens the page. The browser function may return only when the page is shown, which may be
@@ -109,6 +111,9 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 	for {
 		select {
 		case r := <-results:
+			if r.err != nil && ctx.Err() != nil {
+				return nil, v.unanswered(caller)
+			}
 			return r.query, r.err
 		case opened := <-v.opened:
 			if opened != nil && shown != nil {
@@ -118,12 +123,44 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 				}
 			}
 		case <-ctx.Done():
-			if caller.Err() == nil {
-				return nil, &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin, Text: fmt.Sprintf("no answer within %v", c.patience)}
-			}
-			return nil, caller.Err()
+			return nil, v.unanswered(caller)
 		}
 	}
+}
+
+// unanswered returns the error of a visit that has ended without a response, because of its caller or
+// its deadline.
+func (v *visit) unanswered(caller context.Context) error {
+	v.left = true
+	if err := caller.Err(); err != nil {
+		return err
+	}
+	e := &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin, Text: fmt.Sprintf("no answer within %v", v.flow.config.patience)}
+	if v.client.known == ByRegistration && !v.client.fresh {
+		e.Hint = "If the page showed an error about the client, log in again. The client then registers again."
+	}
+	return e
+}
+
+// forget removes the registration of the client after a failed visit if the authorization server may
+// have dropped it. Then the next login registers again. For an unknown client, the server shows an error
+// page, and no response comes (RFC 6749 §4.1.2.1). A user who leaves the page looks the same.
+func (v *visit) forget(ctx context.Context, w *web, failed error) error {
+	code := codeOf(failed)
+	if e, ok := errors.AsType[*Error](failed); ok {
+		code = e.Code
+	}
+	dropped := code == "invalid_client" || code == "unauthorized_client" || v.left && !v.client.fresh
+	if v.client.known != ByRegistration || !dropped {
+		return nil
+	}
+	ctx, done := outlasting(ctx) // the caller may have left
+	defer done()
+	err := w.forget(ctx, v.Issuer, v.client.ID)
+	if isConflict(err) { // another process has registered again
+		return nil
+	}
+	return err
 }
 
 // pasted asks until the pasted text is an answer to this visit.
