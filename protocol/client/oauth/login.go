@@ -356,8 +356,7 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {stored.Refresh}, "resource": {stored.Resource}}
-	t, err := w.token(ctx, &endpoint{stored.Issuer, id.Credentials, stored.bound, &s.nonces}, form)
+	t, err := s.refresh(ctx, w, stored, id)
 	if err != nil {
 		return nil, s.notRenewed(ctx, w, stored, id, err)
 	}
@@ -390,6 +389,27 @@ func (s *site) supersede(ctx context.Context, old *live, g *grant) (*live, error
 	l.unsaved = err != nil
 	s.current.Store(l)
 	return l, err
+}
+
+// refresh sends the refresh token. It names the scopes of the grant, because without them some
+// authorization servers issue a token with other scopes, such as Entra ID. Others refuse them, so refresh
+// then leaves them out (RFC 6749 §6).
+func (s *site) refresh(ctx context.Context, w *web, l *live, id identity) (*tokenAnswer, error) {
+	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {l.Refresh}, "resource": {l.Resource}}
+	scopes := l.Scopes
+	if len(scopes) > 0 && slices.Contains(l.Asked, scopeOffline) { // Entra ID does not list it in answers
+		scopes = union(scopes, []string{scopeOffline})
+	}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	e := &endpoint{l.Issuer, id.Credentials, l.bound, &s.nonces}
+	t, err := w.token(ctx, e, form)
+	if codeOf(err) == "invalid_scope" && form.Has("scope") {
+		form.Del("scope")
+		t, err = w.token(ctx, e, form)
+	}
+	return t, err
 }
 
 // renewed returns the grant of old with the tokens of t.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -486,6 +488,80 @@ func TestRenewalRefusals(t *testing.T) {
 			_, err := connect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url)
 			if asked := errors.Is(tt.want, oauth.ErrLogin); (err == nil) != asked || (u.seen() == 2) != asked {
 				t.Errorf("with a user: %v, %d pages", err, u.seen())
+			}
+		})
+	}
+}
+
+// scopeless is an authorization server that lists other scopes than it grants, and that may refuse scopes
+// in a refresh.
+type scopeless struct {
+	named   string // scopes in its answers; "": the granted ones
+	refuses bool
+
+	mu        sync.Mutex
+	refreshes []string // scopes of the requests
+}
+
+func (l *scopeless) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/token" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(strings.NewReader(string(text)))
+	if form, err := url.ParseQuery(string(text)); err == nil && form.Get("grant_type") == "refresh_token" {
+		l.mu.Lock()
+		l.refreshes = append(l.refreshes, form.Get("scope"))
+		l.mu.Unlock()
+		if l.refuses && form.Has("scope") {
+			return &http.Response{StatusCode: 400, Body: io.NopCloser(strings.NewReader(`{"error":"invalid_scope"}`)), Header: http.Header{}, Request: r}, nil
+		}
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || l.named == "" {
+		return resp, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err = io.ReadAll(resp.Body)
+	answer := regexp.MustCompile(`"scope":"[^"]*"`).ReplaceAllString(string(text), `"scope":"`+l.named+`"`)
+	resp.ContentLength, resp.Body = -1, io.NopCloser(strings.NewReader(answer))
+	return resp, err
+}
+
+// TestRenewal_NamesItsScopes checks that a refresh asks for the scopes of the grant, because some authorization
+// servers otherwise issue a token with other scopes.
+func TestRenewal_NamesItsScopes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		named   string
+		refuses bool
+		stepUp  bool
+		want    []string
+	}{
+		"as granted":                   {want: []string{"orders:read offline_access"}},
+		"after a step-up":              {stepUp: true, want: []string{"orders:read orders:write offline_access"}},
+		"offline_access is not listed": {named: "orders:read", want: []string{"orders:read offline_access"}},
+		"refused":                      {refuses: true, want: []string{"orders:read offline_access", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, u, issuer := open(t), &user{}, &scopeless{named: tt.named, refuses: tt.refuses}
+			c := mustConnect(t, flow(t, u.browser(t), oauth.HTTPClient(&http.Client{Transport: issuer})), s.url)
+			call(t, c, "hours", "ann")
+			pages := 1
+			if tt.stepUp {
+				call(t, c, "refund", "paid")
+				pages++
+			}
+			s.revoke()
+			call(t, c, "hours", "ann")
+			issuer.mu.Lock()
+			defer issuer.mu.Unlock()
+			if !slices.Equal(issuer.refreshes, tt.want) || u.seen() != pages {
+				t.Errorf("the refreshes ask for %q, want %q; %d pages", issuer.refreshes, tt.want, u.seen())
 			}
 		})
 	}
