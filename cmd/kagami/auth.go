@@ -245,9 +245,9 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 			_, err = flow.Token(ctx, server)
 		}
 		switch {
-		case errors.Is(err, oauth.ErrLogin), errors.Is(err, oauth.ErrStore):
+		case errors.Is(err, oauth.ErrLogin), flow == nil && errors.Is(err, oauth.ErrStore):
 			return none, nil // most servers want no token
-		case err != nil:
+		case err != nil && !errors.Is(err, oauth.ErrStore): // the flow reports the store to those that want one
 			return none, err
 		}
 		return flow.HTTP(), nil
@@ -363,10 +363,7 @@ func (a *cli) authLogoutAll(ctx context.Context, forget bool) error {
 	if err != nil {
 		return err
 	}
-	grants, err := flow.Grants(ctx)
-	if err != nil {
-		return err
-	}
+	grants, unread := flow.Grants(ctx)
 	var failed error
 	for i, g := range grants {
 		if i == 0 || g.Server != grants[i-1].Server {
@@ -374,9 +371,9 @@ func (a *cli) authLogoutAll(ctx context.Context, forget bool) error {
 		}
 	}
 	if forget {
-		failed = errors.Join(failed, login.ForgetAll(ctx, login.Store(), a.accountName()))
+		unread = login.ForgetAll(ctx, login.Store(), a.accountName()) // also about what was unread
 	}
-	return failed
+	return errors.Join(failed, unread)
 }
 
 func (a *cli) authLogout(ctx context.Context, server string, forget bool) error {
@@ -388,7 +385,7 @@ func (a *cli) authLogout(ctx context.Context, server string, forget bool) error 
 	if forget {
 		opts = append(opts, oauth.Forget())
 	}
-	before, unknown := flow.Grants(ctx) // fails if a record of any server cannot be read
+	before, _ := flow.Grants(ctx) // the error may be about other servers
 	err = flow.Logout(ctx, server, opts...)
 	if forget {
 		err = errors.Join(err, login.Forget(ctx, login.Store(), server, a.accountName()))
@@ -397,7 +394,7 @@ func (a *cli) authLogout(ctx context.Context, server string, forget bool) error 
 		return err
 	}
 	done := "Logged out of %s.\n"
-	if after, failed := flow.Grants(ctx); errors.Join(unknown, failed) == nil && len(after) == len(before) {
+	if after, _ := flow.Grants(ctx); len(after) == len(before) {
 		done = "There was no login at %s.\n"
 	}
 	_, err = fmt.Fprintf(a.out, done, onTerminal(server))
@@ -439,14 +436,11 @@ func (a *cli) authStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			grants, err := flow.Grants(cmd.Context())
-			if err != nil {
-				return err
-			}
+			grants, unread := flow.Grants(cmd.Context())
 			if a.json {
-				return writeJSON(a.out, map[string]any{"logins": append([]oauth.Grant{}, grants...)})
+				return errors.Join(writeJSON(a.out, map[string]any{"logins": append([]oauth.Grant{}, grants...)}), unread)
 			}
-			if len(grants) == 0 {
+			if len(grants) == 0 && unread == nil {
 				_, err = fmt.Fprintln(a.out, "There is no login.")
 				return err
 			}
@@ -454,7 +448,7 @@ func (a *cli) authStatusCommand() *cobra.Command {
 			for _, g := range grants {
 				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", onTerminal(g.Server), onTerminal(g.Issuer), describe(&g))
 			}
-			return table.Flush()
+			return errors.Join(table.Flush(), unread)
 		},
 	}
 }

@@ -359,6 +359,57 @@ func TestAuthWithoutStore(t *testing.T) {
 	}
 }
 
+// TestAuthUnreadableRecord checks that a record that cannot be read does not affect other servers.
+func TestAuthUnreadableRecord(t *testing.T) {
+	dir := ownTokens(t)
+	url, _ := guarded(t)
+	if _, errs, code := withBrowser(t, "auth", "login", url); code != 0 {
+		t.Fatalf("login: exit code %d\n%s", code, errs)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other.json"), []byte(`{"v":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := kagami(t, "auth", "status"); code != 1 || !strings.Contains(out, url) || !strings.Contains(errs, "other.json") {
+		t.Errorf("status: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := kagami(t, "call", url, "who"); code != 0 || out != "ann\n" {
+		t.Errorf("call: exit code %d\n%s%s", code, out, errs)
+	}
+	spoil := func(from, to string) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err == nil && bytes.Contains(text, []byte(`"kind":"tokens"`)) {
+				err = os.WriteFile(file, bytes.Replace(text, []byte(from), []byte(to), 1), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	spoil(`"v":1`, `"v":2`)
+	if out, errs, code := kagami(t, "call", url, "who"); code == 0 || !strings.Contains(errs, "newer version") {
+		t.Errorf("call with an unreadable login: exit code %d\n%s%s", code, out, errs)
+	}
+	spoil(`"v":2`, `"v":1`)
+	if out, errs, code := kagami(t, "auth", "logout", url); code != 0 || out != "Logged out of "+url+".\n" {
+		t.Errorf("logout: exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "auth", "logout", url); code == 0 || !strings.Contains(errs, "other.json") { // it may be the login
+		t.Errorf("logout again: exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := kagami(t, "auth", "logout", "--all", "--forget"); code == 0 || strings.Count(errs, "other.json") != 1 {
+		t.Errorf("logout --all: exit code %d\n%s", code, errs)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*.json")); err != nil || len(files) != 1 {
+		t.Errorf("files are left: %v, %v", files, err)
+	}
+}
+
 // TestAuthAgain checks that later logins use the flags for the client that the first one has saved.
 func TestAuthAgain(t *testing.T) {
 	ownTokens(t)

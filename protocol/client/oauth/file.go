@@ -125,6 +125,7 @@ func readPrivate(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxRecord+1))
 }
 
+// readRecord reads a file. With the error of a newer version, it returns the key.
 func readRecord(path string) (Record, error) {
 	text, err := readPrivate(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +138,11 @@ func readRecord(path string) (Record, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return Record{}, because(ErrStore, fmt.Errorf("%s: %w", path, err))
 	}
-	if s.V != formatVersion {
-		return Record{}, because(ErrStore, fmt.Errorf("%s was written by a newer version of this program (format %d)", path, s.V))
+	switch {
+	case s.V > formatVersion:
+		return Record{Key: s.Key}, because(ErrStore, fmt.Errorf("%s was written by a newer version of this program (format %d)", path, s.V))
+	case s.V != formatVersion:
+		return Record{}, because(ErrStore, fmt.Errorf("%s does not contain a record", path))
 	}
 	return Record{Key: s.Key, Version: s.Version, Data: s.Data}, nil
 }
@@ -227,7 +231,13 @@ func retryWhileBusy(busy func(error) bool, do func() error) error {
 	}
 }
 
-// List reads the keys of all files.
+// partialError is the error of a List that returns the other keys.
+type partialError struct{ error }
+
+func (e partialError) Unwrap() error { return e.error }
+
+// List reads the keys of all files. If it cannot read the key in a file, it returns the others and a
+// partialError. The file may be of a server that the caller does not need.
 func (f *files) List(ctx context.Context) ([]Key, error) {
 	dir, err := f.directory()
 	if err != nil {
@@ -238,20 +248,23 @@ func (f *files) List(ctx context.Context) ([]Key, error) {
 		return nil, because(ErrStore, err)
 	}
 	var keys []Key
+	var failed error
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), ".json") {
 			continue
 		}
 		r, err := readRecord(filepath.Join(dir, entry.Name()))
-		if errors.Is(err, ErrNotFound) {
-			continue // removed in the meantime
+		switch {
+		case err == nil, r.Key != (Key{}): // Get returns the error, for this key only
+			keys = append(keys, r.Key)
+		case !errors.Is(err, ErrNotFound): // otherwise it was removed in the meantime
+			failed = errors.Join(failed, err)
 		}
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, r.Key)
 	}
 	slices.SortFunc(keys, Key.compare)
+	if failed != nil {
+		return keys, partialError{failed}
+	}
 	return keys, ctx.Err()
 }
 

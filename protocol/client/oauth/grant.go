@@ -185,25 +185,24 @@ func (s *site) fromStore(ctx context.Context) (*live, error) {
 }
 
 // stored returns the tokens of the profile in the store, for one server, or for all if server is empty.
-func (f *Flow) stored(ctx context.Context, server string) ([]*live, error) {
+// If some of them cannot be read, it returns the others and an error. A record of an unknown server is an
+// error only if server is empty.
+func (f *Flow) stored(ctx context.Context, server string) (all []*live, failed error) {
 	keys, err := f.config.store.List(ctx)
-	if err != nil {
-		return nil, storeError(err)
+	if _, partial := errors.AsType[partialError](err); !partial || server == "" {
+		failed = storeError(err)
 	}
-	var all []*live
 	for _, k := range keys {
 		if k.Kind != Tokens || k.Profile != f.config.profile || server != "" && k.Resource != server {
 			continue
 		}
 		g, err := f.read(ctx, k)
-		if err != nil {
-			return nil, err
-		}
+		failed = errors.Join(failed, err)
 		if g != nil {
 			all = append(all, g)
 		}
 	}
-	return all, nil
+	return all, failed
 }
 
 // read returns the tokens of a record, or nil if the record does not exist.

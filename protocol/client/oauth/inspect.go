@@ -125,18 +125,16 @@ func (w *web) wouldBeKnown(m *issuerMetadata) (Known, error) {
 	return "", w.unknown(m)
 }
 
-// Grants returns all grants in the store for the profile, sorted by server.
+// Grants returns all grants in the store for the profile, sorted by server. If some of them cannot be
+// read, Grants returns the others and an error.
 func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
 	stored, err := f.stored(ctx, "")
-	if err != nil {
-		return nil, err
-	}
 	var all []Grant
 	for _, g := range stored {
 		all = append(all, *g.public())
 	}
 	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Server, b.Server) })
-	return all, nil
+	return all, err
 }
 
 // LogoutOption configures Logout. It is sealed.
@@ -173,8 +171,8 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 	var failed error
 	for ended := false; ; ended = true {
 		g, err := s.fromStore(ctx)
-		if err == nil && g == nil && o.forget && !ended {
-			err = s.forgetUnused(ctx, w)
+		if err == nil && g == nil && !ended {
+			err = s.endWithoutGrant(ctx, w, o.forget)
 		}
 		if err != nil || g == nil {
 			s.current.Store(nil)
@@ -195,10 +193,12 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 	}
 }
 
-// forgetUnused removes the registration at the server's authorization server, which no grant names.
-func (s *site) forgetUnused(ctx context.Context, w *web) error {
+// endWithoutGrant is the logout from a server without a grant in the store. A record that cannot be read
+// may be the grant.
+func (s *site) endWithoutGrant(ctx context.Context, w *web, forget bool) error {
 	keys, err := s.flow.config.store.List(ctx)
-	if !slices.ContainsFunc(keys, func(k Key) bool { return k.Kind == Registration && k.Profile == s.flow.config.profile }) {
+	registered := func(k Key) bool { return k.Kind == Registration && k.Profile == s.flow.config.profile }
+	if err != nil || !forget || !slices.ContainsFunc(keys, registered) {
 		return storeError(err)
 	}
 	d, err := w.knock(ctx)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -229,6 +230,7 @@ func TestFile_WidePermissions(t *testing.T) {
 			return errors.Join(os.Rename(file, file+".moved"), os.Symlink(file+".moved", file))
 		}, "not a regular file"},
 		"a newer version": {func(_, file string) error { return rewrite(file, `"v":1`, `"v":2`) }, "newer version"},
+		"no version":      {func(_, file string) error { return rewrite(file, `"v":1,`, ``) }, "does not contain a record"},
 		"a cut file":      {func(_, file string) error { return os.Truncate(file, 10) }, ".json"},
 		"another's key":   {func(_, file string) error { return rewrite(file, `"resource":"r"`, `"resource":"s"`) }, "another key"},
 	} {
@@ -252,6 +254,66 @@ func TestFile_WidePermissions(t *testing.T) {
 			}
 			if _, err := s.Get(t.Context(), k); !errors.Is(err, oauth.ErrStore) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Get: %v", err)
+			}
+			if name == "a wide directory" {
+				return
+			}
+			other := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "t"}
+			if _, err := s.Put(t.Context(), oauth.Record{Key: other, Data: []byte(`{}`)}); err != nil {
+				t.Errorf("Put of another record: %v", err)
+			}
+			if _, err := s.Get(t.Context(), other); err != nil {
+				t.Errorf("Get of another record: %v", err)
+			}
+			keys, err := s.List(t.Context())
+			if !slices.Contains(keys, other) || err == nil && len(keys) != 2 || err != nil && !errors.Is(err, oauth.ErrStore) {
+				t.Errorf("List: %v, %v", keys, err)
+			}
+		})
+	}
+}
+
+// TestFile_OtherServers checks that a record that cannot be read is an error for its own server only.
+func TestFile_OtherServers(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(file string) error{
+		"a newer version": func(file string) error { return rewrite(file, `"v":1`, `"v":2`) },
+		"a cut file":      func(file string) error { return os.Truncate(file, 10) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b, u, dir := open(t), open(t), &user{}, private(t, t.TempDir())
+			login := func() *oauth.Flow { return flow(t, u.browser(t), oauth.Keep(oauth.File(dir))) }
+			for _, s := range []*shop{a, b} {
+				call(t, mustConnect(t, login(), s.url), "hours", "ann")
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err == nil && bytes.Contains(text, []byte(`"resource":"`+b.url)) && bytes.Contains(text, []byte(`"kind":"tokens"`)) {
+					err = spoil(file)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if call(t, mustConnect(t, login(), a.url), "hours", "ann"); u.seen() != 2 {
+				t.Errorf("%d pages", u.seen())
+			}
+			if _, err := connect(t, login(), b.url); !errors.Is(err, oauth.ErrStore) {
+				t.Errorf("the other server: %v", err)
+			}
+			if grants, err := login().Grants(t.Context()); !errors.Is(err, oauth.ErrStore) || len(grants) != 1 || grants[0].Server != a.url {
+				t.Errorf("grants %+v, %v", grants, err)
+			}
+			if err := login().Logout(t.Context(), b.url); !errors.Is(err, oauth.ErrStore) {
+				t.Errorf("logout from the other server: %v", err)
+			}
+			if err := login().Logout(t.Context(), a.url); err != nil {
+				t.Errorf("logout: %v", err)
 			}
 		})
 	}

@@ -109,12 +109,10 @@ func Forget(ctx context.Context, store oauth.Store, server, account string) erro
 	return err
 }
 
-// ForgetAll removes all records of an account: settings, and what the flows have stored.
+// ForgetAll removes all records of an account: settings, and what the flows have stored. Records that it
+// cannot read stay, and are in the error.
 func ForgetAll(ctx context.Context, store oauth.Store, account string) error {
 	keys, err := store.List(ctx)
-	if err != nil {
-		return err
-	}
 	for _, k := range keys {
 		if k.Profile != account {
 			continue
