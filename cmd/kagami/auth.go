@@ -105,6 +105,7 @@ and logins do not need them. To log in without the saved client, give --client-i
 	flags.IntVar(&f.Port, "callback-port", 0, "`PORT` of the redirect URI (default: a free port)")
 	flags.StringVar(&f.Host, "callback-host", "127.0.0.1", "name of this machine in the redirect URI: 127.0.0.1 or localhost")
 	flags.StringArrayVar(&f.AssumePKCE, "assume-pkce", nil, "`ISSUER` that supports S256 although its metadata does not list it; repeatable")
+	flags.StringArrayVar(&f.NoResource, "without-resource", nil, "`ISSUER` that refuses the parameter resource, because its scopes name the server; repeatable")
 	flags.BoolVar(&f.DPoP, "dpop", false, "bind tokens to a key of this machine, if the server supports it (RFC 9449)")
 	return cmd
 }
@@ -170,6 +171,9 @@ func (f *loginFlags) complete(ctx context.Context, server, account string, given
 	}
 	if !given("assume-pkce") {
 		f.AssumePKCE = saved.AssumePKCE
+	}
+	if !given("without-resource") {
+		f.NoResource = saved.NoResource
 	}
 	if !given("dpop") {
 		f.DPoP = saved.DPoP

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,9 +207,12 @@ func TestAuthSettings(t *testing.T) {
 	}
 	t.Setenv("SECRET", "s3cret")
 	_, errs, code = withBrowser(t, "auth", "login", url, "--client-id", "by-hand", "--client-secret-env", "SECRET",
-		"--assume-pkce", issuer.URL(), "--callback-host", "localhost", "--account", "work")
+		"--assume-pkce", issuer.URL(), "--without-resource", "https://a.example", "--callback-host", "localhost", "--account", "work")
 	if code != 0 {
 		t.Fatalf("login: exit code %d\n%s", code, errs)
+	}
+	if saved, err := login.Load(t.Context(), login.Store(), url, "work"); err != nil || !slices.Equal(saved.NoResource, []string{"https://a.example"}) {
+		t.Errorf("saved: %+v, %v", saved, err)
 	}
 	t.Setenv("SECRET", "")
 	if _, _, code := kagami(t, "call", url, "who"); code != 3 {

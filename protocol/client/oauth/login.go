@@ -239,9 +239,7 @@ func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto
 		return nil, err
 	}
 	form := url.Values{"grant_type": {grantCode}, "code": {code}, "redirect_uri": {v.Callback}, "code_verifier": {v.verifier}}
-	if f.resource != "" {
-		form.Set("resource", f.resource)
-	}
+	s.flow.setResource(form, f.issuer.Issuer, f.resource)
 	return w.token(ctx, &endpoint{f.issuer, v.client.Credentials, key, &s.nonces}, form)
 }
 
@@ -268,6 +266,7 @@ func (s *site) refusal(step, issuer string, err error) error {
 		return err
 	}
 	e := &Error{Step: step, Server: s.server, Issuer: issuer, Code: refused.code, Text: refused.text, Err: ErrDenied}
+	e.Hint = s.flow.resourceHint(refused.code, issuer)
 	if refused.code == "" {
 		e.Text = fmt.Sprintf("its token endpoint answers %d", refused.status)
 	}
@@ -395,7 +394,8 @@ func (s *site) supersede(ctx context.Context, old *live, g *grant) (*live, error
 // authorization servers issue a token with other scopes, such as Entra ID. Others refuse them, so refresh
 // then leaves them out (RFC 6749 §6).
 func (s *site) refresh(ctx context.Context, w *web, l *live, id identity) (*tokenAnswer, error) {
-	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {l.Refresh}, "resource": {l.Resource}}
+	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {l.Refresh}}
+	s.flow.setResource(form, l.Issuer.Issuer, l.Resource)
 	scopes := l.Scopes
 	if len(scopes) > 0 && slices.Contains(l.Asked, scopeOffline) { // Entra ID does not list it in answers
 		scopes = union(scopes, []string{scopeOffline})

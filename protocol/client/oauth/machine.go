@@ -242,7 +242,7 @@ func (s *site) byMachine(ctx context.Context, w *web, f *found, m *machine, d de
 	if err != nil {
 		return nil, err
 	}
-	form.Set("resource", f.resource)
+	s.flow.setResource(form, f.issuer.Issuer, f.resource)
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}

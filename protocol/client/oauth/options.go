@@ -36,6 +36,7 @@ type config struct {
 	plain        []string
 	strictIssuer bool
 	assumePKCE   []string
+	noResource   []string // issuers that get no resource
 	dpop         bool
 	dpopKey      crypto.Signer
 	dpopMust     bool
@@ -226,6 +227,14 @@ func StrictIssuer() Option {
 // where only an administrator consents.
 func AssumePKCE(issuers ...string) Option {
 	return optionFunc(func(c *config) { c.assumePKCE = append(c.assumePKCE, issuers...) })
+}
+
+// WithoutResource leaves out the server's URL, the parameter resource, in requests to these issuers. The
+// specification requires the parameter (RFC 8707), but Entra ID refuses it with invalid_target if it is
+// not the name of an application there. The scopes then decide which server a token is for, so use
+// WithoutResource only if they name the server.
+func WithoutResource(issuers ...string) Option {
+	return optionFunc(func(c *config) { c.noResource = append(c.noResource, issuers...) })
 }
 
 // DPoP binds tokens to a key (RFC 9449) if the authorization server lists the key's algorithm. If

@@ -1,7 +1,9 @@
 package oauth_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 // TestScopeOptions checks which scopes are requested, and whether a refresh token is asked for.
@@ -219,6 +223,87 @@ func TestPage(t *testing.T) {
 		}
 		if err := errors.Join(<-answered, l.Close()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// scopesOnly is an authorization server that refuses the resource, as Entra ID does: the scopes decide which
+// server a token is for.
+type scopesOnly struct{ mint func() string }
+
+func (e scopesOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/token" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	if bytes.Contains(text, []byte("resource=")) {
+		refusal := `{"error":"invalid_target","error_description":"AADSTS9010010"}`
+		return &http.Response{StatusCode: 400, Body: io.NopCloser(strings.NewReader(refusal)), Header: http.Header{}, Request: r}, nil
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	answer["access_token"] = e.mint()
+	text, err = json.Marshal(answer)
+	resp.ContentLength, resp.Body = -1, io.NopCloser(bytes.NewReader(text))
+	return resp, err
+}
+
+// TestWithoutResource checks that no request has the resource at the named issuers, and that a refusal of the
+// resource names the option.
+func TestWithoutResource(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	s.issuer.Client("robot", "s3cret")
+	machine := []oauth.Option{oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "s3cret"})}
+	web := oauth.HTTPClient(&http.Client{Transport: scopesOnly{func() string { return s.issuer.Token("ann", s.url, time.Hour, "orders:read") }}})
+	for name, opts := range map[string][]oauth.Option{"user": {u.browser(t)}, "machine": machine} {
+		for _, others := range [][]string{nil, {"https://login.example.com"}} {
+			_, err := connect(t, flow(t, append(opts, web, oauth.WithoutResource(others...))...), s.url)
+			if !errors.Is(err, oauth.ErrDenied) || !strings.Contains(err.Error(), "--without-resource "+s.issuer.URL()) {
+				t.Errorf("%s, %q: %v", name, others, err)
+			}
+		}
+		before := len(s.issuer.Log())
+		c := mustConnect(t, flow(t, append(opts, web, oauth.WithoutResource(s.issuer.URL()))...), s.url)
+		call(t, c, "hours", "ann")
+		s.revoke()
+		call(t, c, "hours", "ann")
+		requests := s.issuer.Log()[before:]
+		for _, r := range requests {
+			if r.Form.Has("resource") {
+				t.Errorf("%s: %s has the resource: %v", name, r.Path, r.Form)
+			}
+		}
+		if len(requests) < 2 {
+			t.Errorf("%s: %d requests", name, len(requests))
+		}
+	}
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+}
+
+// TestResourceRefused checks the advice of an error response of the authorization page.
+func TestResourceRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Fault(testkit.NoIss)
+	refusing := oauth.Receive(&replying{&hosted{redirect: "http://127.0.0.1:3000/cb"}, []string{"invalid_target"}})
+	for issuer, hint := range map[string]bool{"": true, s.issuer.URL(): false} {
+		_, err := flow(t, unseen, refusing, oauth.WithoutResource(issuer)).Login(t.Context(), s.url)
+		if !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), "--without-resource") != hint {
+			t.Errorf("WithoutResource(%q): %v", issuer, err)
 		}
 	}
 }

@@ -25,6 +25,9 @@ func (w *window) option() oauth.Option {
 	})
 }
 
+// unseen is a browser with a page that the user does not look at.
+var unseen = oauth.Browser(func(context.Context, string) error { return nil })
+
 // param returns a parameter of the authorization request.
 func (w *window) param(t testing.TB, name string) string {
 	t.Helper()

@@ -189,6 +189,25 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 	}
 }
 
+// setResource adds the resource that a token is for to a request to an issuer (RFC 8707).
+func (f *Flow) setResource(request url.Values, issuer, resource string) {
+	if resource != "" && f.sendsResource(issuer) {
+		request.Set("resource", resource)
+	}
+}
+
+func (f *Flow) sendsResource(issuer string) bool {
+	return !slices.Contains(f.config.noResource, issuer)
+}
+
+// resourceHint returns the advice for an issuer that has refused the resource.
+func (f *Flow) resourceHint(code, issuer string) string {
+	if code != "invalid_target" || !f.sendsResource(issuer) {
+		return ""
+	}
+	return "It does not know the server's URL as a resource. If you trust it to issue tokens for the server, leave the resource out: WithoutResource, or --without-resource " + issuer
+}
+
 // unavailable reports whether an error code means that the authorization server may answer the same
 // request later (RFC 6749 §4.1.2.1). Some token endpoints use these codes with any status.
 func unavailable(code string) bool {

@@ -64,11 +64,12 @@ func (v *visit) address(resource, bound string) (string, error) {
 	q.Set("state", v.state)
 	q.Set("code_challenge", base64.RawURLEncoding.EncodeToString(sum[:]))
 	q.Set("code_challenge_method", "S256")
-	for name, value := range map[string]string{"scope": strings.Join(v.Scopes, " "), "resource": resource, "dpop_jkt": bound} {
+	for name, value := range map[string]string{"scope": strings.Join(v.Scopes, " "), "dpop_jkt": bound} {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
+	v.flow.setResource(q, v.Issuer, resource)
 	// OpenID Connect Core §11: without the prompt the scope is ignored. Entra ID does not need it, and
 	// refuses it in tenants where only an administrator consents; AssumePKCE names such issuers.
 	if slices.Contains(v.Scopes, scopeOffline) && !slices.Contains(v.flow.config.assumePKCE, v.issuer.Issuer) {
@@ -218,6 +219,7 @@ func (v *visit) code(query url.Values) (string, error) {
 	}
 	if query.Has("error") {
 		e := &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrDenied, Code: cleaned(query.Get("error")), Text: cleaned(query.Get("error_description"))}
+		e.Hint = v.flow.resourceHint(e.Code, v.Issuer)
 		if unavailable(e.Code) {
 			e.Err = ErrUnavailable
 		}

@@ -36,7 +36,8 @@ type Settings struct {
 	Document     string   `json:"client_document,omitempty"` // URL of a client ID metadata document
 	Host         string   `json:"callback_host,omitempty"`   // "localhost" or "127.0.0.1"
 	Port         int      `json:"callback_port,omitempty"`
-	AssumePKCE   []string `json:"assume_pkce,omitempty"` // issuers
+	AssumePKCE   []string `json:"assume_pkce,omitempty"`      // issuers
+	NoResource   []string `json:"without_resource,omitempty"` // issuers
 	DPoP         bool     `json:"dpop,omitempty"`
 }
 
@@ -141,7 +142,7 @@ func (s Settings) Options() []oauth.Option {
 	if s.Host == "localhost" {
 		listen = append(listen, oauth.Localhost())
 	}
-	opts = append(opts, oauth.Receive(oauth.Listener(listen...)), oauth.AssumePKCE(s.AssumePKCE...))
+	opts = append(opts, oauth.Receive(oauth.Listener(listen...)), oauth.AssumePKCE(s.AssumePKCE...), oauth.WithoutResource(s.NoResource...))
 	if s.DPoP {
 		opts = append(opts, oauth.DPoP(nil, false))
 	}
