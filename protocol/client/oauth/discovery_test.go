@@ -137,6 +137,30 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestDiscoveryHint checks the advice for metadata of another resource. The beginning of the server's URL is
+// usually no endpoint.
+func TestDiscoveryHint(t *testing.T) {
+	t.Parallel()
+	const exactly, operator = "use exactly this URL", "the operator has to correct the metadata"
+	for resource, want := range map[string]string{
+		"URL": operator, "URL/": operator, "URL/a": operator, "URL/a/": operator,
+		"URL/a/mc": exactly, "URL/a/mcp/x": exactly, "URL/b": exactly, "https://evil.example": "",
+	} {
+		s := script(t, map[string]string{
+			"/a/mcp": "401|challenge Bearer", prmPath + "/a/mcp": `{"resource":"` + resource + `","authorization_servers":["URL"]}`,
+		})
+		_, err := flow(t).Inspect(t.Context(), s.URL+"/a/mcp")
+		if !errors.Is(err, oauth.ErrResource) {
+			t.Fatalf("%s: %v", resource, err)
+		}
+		for _, hint := range []string{exactly, operator} {
+			if strings.Contains(err.Error(), hint) != (hint == want) {
+				t.Errorf("%s: %v; want %q", resource, err, want)
+			}
+		}
+	}
+}
+
 // announcedAt is a case of TestDiscovery where the challenge names a document about another resource.
 func announcedAt(place, resource string) discoveryCase {
 	document, _, _ := strings.Cut(place, "?")

@@ -242,14 +242,17 @@ func (w *web) document(ctx context.Context, step *Step, kind error, into any) (t
 	return true, nil
 }
 
-// meant returns a hint if the user has probably mistaken the URL of the server: it has the host and
-// port of the resource, or both are names of this machine. It never sends the user elsewhere.
+// meant returns a hint if the user or the metadata has probably mistaken the URL of the server: it has
+// the host and port of the resource, or both are names of this machine. It never sends the user elsewhere.
 func (w *web) meant(resource string) string {
 	asked, err := url.Parse(w.server)
 	named, failed := w.check(resource)
 	if err != nil || failed != nil || named.Port() != asked.Port() || named.Scheme != asked.Scheme ||
 		named.Hostname() != asked.Hostname() && (!isLoopback(named.Hostname()) || !isLoopback(asked.Hostname())) {
 		return ""
+	}
+	if name, err := canonical(resource); err == nil && strings.HasPrefix(w.server, strings.TrimSuffix(name, "/")+"/") {
+		return "The metadata is for " + cleaned(resource) + ", the beginning of your URL. If there is no MCP server at that URL, yours is right, and the operator has to correct the metadata."
 	}
 	return "The server calls itself " + cleaned(resource) + ". If you mean it, use exactly this URL."
 }
