@@ -146,3 +146,56 @@ func TestTextOfStrangersIsOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenAnswers checks that a token is used although other members of the answer have unusual types.
+func TestTokenAnswers(t *testing.T) {
+	t.Parallel()
+	asked := []string{"asked"}
+	for more, want := range map[string]struct {
+		scopes []string
+		life   bool
+		err    string
+	}{
+		``:                                     {scopes: asked},
+		`"scope":"a b","expires_in":60`:        {scopes: []string{"a", "b"}, life: true},
+		`"scope":"","expires_in":"60"`:         {scopes: nil, life: true},
+		`"scope":"a,b"`:                        {scopes: []string{"a", "b"}},
+		`"scope":["a","b"],"expires_in":""`:    {scopes: []string{"a", "b"}},
+		`"scope":[],"expires_in":60.5`:         {scopes: nil, life: true},
+		`"scope":["a b","a"],"expires_in":-1`:  {scopes: []string{"a"}},
+		`"scope":null,"expires_in":null`:       {scopes: asked},
+		`"scope":[1],"expires_in":"soon"`:      {scopes: asked},
+		`"scope":{"a":1},"expires_in":1e999`:   {scopes: asked},
+		`"expires_in":"NaN"`:                   {scopes: asked},
+		`"refresh_token":["canary"]`:           {err: "the token endpoint's answer cannot be read"},
+		`"token_type":1`:                       {err: "the token endpoint's answer cannot be read"},
+		`"access_token":""`:                    {err: "the token endpoint's answer has no access_token"},
+		`"access_token":"","error":{"code":1}`: {err: "the token endpoint's answer cannot be read"},
+	} {
+		t.Run(more, func(t *testing.T) {
+			t.Parallel()
+			answer := `{"access_token":"canary","token_type":"Bearer"`
+			if more != "" {
+				answer += "," + more
+			}
+			s := script(t, map[string]string{
+				"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
+				"/token": answer + "}",
+			})
+			f := flow(t, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "s3cret"}), oauth.Scopes(asked...))
+			g, err := f.Login(t.Context(), s.URL+"/mcp")
+			if want.err != "" {
+				if !errors.Is(err, oauth.ErrDenied) || !strings.Contains(err.Error(), want.err) || strings.Contains(err.Error(), "canary") {
+					t.Errorf("%v; want %s", err, want.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(g.Scopes, want.scopes) || g.Expires.IsZero() == want.life {
+				t.Errorf("scopes %q until %s; want %q, %v", g.Scopes, g.Expires, want.scopes, want.life)
+			}
+		})
+	}
+}

@@ -149,19 +149,19 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) 
 		return registration{}, &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Err: err}
 	}
 	var r struct {
-		ClientID string      `json:"client_id"`
-		Secret   string      `json:"client_secret"`
-		Method   string      `json:"token_endpoint_auth_method"`
-		Expires  json.Number `json:"client_secret_expires_at"`
-		Code     string      `json:"error"`
-		Text     string      `json:"error_description"`
+		ClientID string          `json:"client_id"`
+		Secret   string          `json:"client_secret"`
+		Method   string          `json:"token_endpoint_auth_method"`
+		Expires  json.RawMessage `json:"client_secret_expires_at"` // see seconds
+		Code     string          `json:"error"`
+		Text     string          `json:"error_description"`
 	}
 	failed := a.object(&r)
 	if a.status/100 != 2 || failed != nil || r.ClientID == "" {
 		return registration{}, w.notRegistered(m, a, cleaned(r.Code), cleaned(r.Text), redirect)
 	}
 	kept := registration{ClientID: r.ClientID, Secret: r.Secret, Method: r.Method, Redirect: redirect}
-	if expires, err := r.Expires.Float64(); err == nil && expires > 0 {
+	if expires := seconds(r.Expires); expires > 0 {
 		kept.Expires = time.Unix(int64(min(expires, latestTime)), 0)
 	}
 	switch { // RFC 7591 §2: basic by default

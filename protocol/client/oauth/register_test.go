@@ -82,7 +82,7 @@ func TestC17_RegistrationRefused(t *testing.T) {
 // quotes.
 func TestRegistrationExpiryAsText(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`0`, `"0"`, `4102444800`, `"4102444800"`, `4102444800.0`, `1e300`, `null`} {
+	for _, text := range []string{`0`, `"0"`, `4102444800`, `"4102444800"`, `4102444800.0`, `1e300`, `null`, `""`, `"never"`, `false`} {
 		s := script(t, map[string]string{
 			"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
 			"/register": `{"client_id":"registered","client_secret":"s3cret","client_secret_expires_at":` + text + `}`,

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -37,15 +36,16 @@ const (
 	methodKey   = "private_key_jwt"
 )
 
-// tokenAnswer is the answer of a token endpoint (RFC 6749 §5).
+// tokenAnswer is the answer of a token endpoint (RFC 6749 §5). Some servers write optional
+// members in other types, and their tokens are usable.
 type tokenAnswer struct {
-	Access  string      `json:"access_token"`
-	Type    string      `json:"token_type"`
-	Expires json.Number `json:"expires_in"`
-	Refresh string      `json:"refresh_token"`
-	Scope   *string     `json:"scope"`
-	ID      string      `json:"id_token"`
-	Issued  string      `json:"issued_token_type"`
+	Access  string          `json:"access_token"`
+	Type    string          `json:"token_type"`
+	Expires json.RawMessage `json:"expires_in"` // see seconds
+	Refresh string          `json:"refresh_token"`
+	Scope   json.RawMessage `json:"scope"` // see granted
+	ID      string          `json:"id_token"`
+	Issued  string          `json:"issued_token_type"`
 
 	Code        string `json:"error"`
 	Description string `json:"error_description"`
@@ -53,11 +53,20 @@ type tokenAnswer struct {
 
 // lifetime returns how long the token is valid, or 0 if unknown.
 func (a *tokenAnswer) lifetime() time.Duration {
-	seconds, err := strconv.ParseFloat(a.Expires.String(), 64)
-	if err != nil || seconds <= 0 {
+	return time.Duration(min(seconds(a.Expires), 10*365*24*3600)) * time.Second
+}
+
+// seconds returns the value of a member that is a positive number, also in quotes. Otherwise it returns 0.
+func seconds(member json.RawMessage) float64 {
+	var number json.Number
+	if json.Unmarshal(member, &number) != nil {
 		return 0
 	}
-	return time.Duration(min(seconds, 10*365*24*3600)) * time.Second
+	n, err := number.Float64()
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // endpoint is a token endpoint, with the credentials and the DPoP key of the client.
@@ -182,6 +191,8 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 			continue // with the nonce of this answer (RFC 9449 §8)
 		case !again && t.Code == "invalid_dpop_proof" && e.nonces.learnClock(a.header):
 			continue // with a proof dated by the server's clock
+		case a.status/100 == 2 && failed != nil:
+			return nil, fmt.Errorf("%w: the token endpoint's answer cannot be read", ErrDenied) // it may contain a token
 		case a.status/100 == 2 && t.Code == "":
 			return nil, fmt.Errorf("%w: the token endpoint's answer has no access_token", ErrDenied)
 		}
@@ -268,12 +279,18 @@ func (a *tokenAnswer) scheme(bound, must bool) (string, error) {
 }
 
 // granted returns the scopes of a token. If the answer does not name scopes, they are the requested
-// ones. GitHub separates scopes by commas, which may also be part of a scope.
+// ones. Twitch writes a list. GitHub separates scopes by commas, which may also be part of a scope.
 func (a *tokenAnswer) granted(asked []string) []string {
-	if a.Scope == nil {
+	var text *string
+	var scopes []string
+	switch {
+	case json.Unmarshal(a.Scope, &text) == nil && text != nil:
+		scopes = strings.Fields(*text)
+	case json.Unmarshal(a.Scope, &scopes) == nil && scopes != nil:
+		scopes = union(scopes)
+	default:
 		return slices.Clone(asked)
 	}
-	scopes := strings.Fields(*a.Scope)
 	if len(scopes) == 1 && !slices.Contains(asked, scopes[0]) {
 		return strings.FieldsFunc(scopes[0], func(r rune) bool { return r == ',' })
 	}
