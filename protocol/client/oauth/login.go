@@ -28,6 +28,7 @@ type demand struct {
 	stepUp   bool
 	silent   bool // the user must not be asked
 	renewed  bool // the refused token is new
+	scoped   bool // a client that registers names the scopes
 }
 
 func demandOf(c challenge) demand {
@@ -150,7 +151,11 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 		return nil, err
 	}
 	defer func() { _ = recv.Close() }()
-	id, err := w.identify(ctx, &f.issuer, redirect)
+	var named []string // usually none, because Keycloak then leaves out the scopes that it gives to each client
+	if d.scoped {
+		named = scopes
+	}
+	id, err := w.identify(ctx, &f.issuer, redirect, named)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +167,16 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	t, err := s.visit(ctx, w, f, v, key)
 	if err != nil {
 		s.failed(ctx, v, err)
-		return nil, errors.Join(s.refusal(stepToken, f.issuer.Issuer, err), v.forget(ctx, w, err))
+		narrow := !d.scoped && v.isNarrow(err)
+		var failed error
+		if narrow || v.isDropped(err) {
+			failed = v.forget(ctx, w)
+		}
+		if narrow && failed == nil {
+			d.scoped = true
+			return s.byUser(ctx, w, f, d, scopes)
+		}
+		return nil, errors.Join(s.refusal(stepToken, f.issuer.Issuer, err), failed)
 	}
 	return s.obtained(ctx, f, id, t, scopes, d, key)
 }

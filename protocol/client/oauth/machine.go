@@ -230,7 +230,7 @@ func (s *site) byMachine(ctx context.Context, w *web, f *found, m *machine, d de
 	var id identity
 	var err error
 	if m.needsClient || len(s.flow.config.credentials) > 0 {
-		if id, err = w.identify(ctx, &f.issuer, ""); err != nil {
+		if id, err = w.identify(ctx, &f.issuer, "", nil); err != nil {
 			return nil, err
 		}
 	}

@@ -35,9 +35,9 @@ func documentURL(address string) bool {
 }
 
 // identify returns the client id for an issuer. It registers the client if it has no other
-// way (2025-11-25 basic/authorization "Client Registration"). redirect is empty if the browser is
-// not needed.
-func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) (identity, error) {
+// way (2025-11-25 basic/authorization "Client Registration"), and names scopes if there are any. redirect is
+// empty if the browser is not needed.
+func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string, scopes []string) (identity, error) {
 	c := &w.flow.config
 	creds, found, err := w.byHand(ctx, m.Issuer)
 	switch {
@@ -56,7 +56,7 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 	}
 	fresh := kept.Redirect != redirect || !kept.Expires.IsZero() && time.Now().After(kept.Expires)
 	if fresh {
-		if kept, err = w.register(ctx, m, redirect); err != nil {
+		if kept, err = w.register(ctx, m, redirect, scopes); err != nil {
 			return identity{}, err
 		}
 		if _, err := w.flow.save(ctx, w.flow.registration(m.Issuer), version, kept); err != nil && !isConflict(err) {
@@ -135,8 +135,12 @@ func (w *web) bind(ctx context.Context, clientID, issuer string) (owner string, 
 }
 
 // register registers a client (RFC 7591).
-func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) (registration, error) {
-	body, err := json.Marshal(w.clientMetadata(m, redirect))
+func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string, scopes []string) (registration, error) {
+	about := w.clientMetadata(m, redirect)
+	if len(scopes) > 0 {
+		about["scope"] = strings.Join(scopes, " ")
+	}
+	body, err := json.Marshal(about)
 	if err != nil {
 		return registration{}, err
 	}

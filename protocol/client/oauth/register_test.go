@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 // window is a browser that stays closed. It keeps the address that it was asked to open.
@@ -314,5 +315,50 @@ func TestLogout_ForgetsWithoutAGrant(t *testing.T) {
 	asked := len(s.requests())
 	if err := f.Logout(t.Context(), s.URL+"/mcp", oauth.Forget()); err != nil || len(s.requests()) != asked {
 		t.Errorf("without a registration: %v, %d requests", err, len(s.requests())-asked)
+	}
+}
+
+// TestRegistrationNamesScopes checks that a client names its scopes in a second registration if the authorization
+// server has refused them to the first. Without scopes, some servers give a client only a few.
+func TestRegistrationNamesScopes(t *testing.T) {
+	t.Parallel()
+	const scopes = "orders:read offline_access"
+	for name, tt := range map[string]struct {
+		codes []string
+		opts  []oauth.Option
+		want  []any // scopes of the registrations in two logins
+		code  string
+	}{
+		"the second is accepted": {codes: []string{"invalid_scope", "access_denied"}, want: []any{nil, scopes}, code: "access_denied"},
+		"the second is refused":  {codes: []string{"invalid_scope"}, want: []any{nil, scopes, scopes}, code: "invalid_scope"},
+		"another refusal":        {codes: []string{"access_denied"}, want: []any{nil}, code: "access_denied"},
+		"scopes of the program": {
+			codes: []string{"invalid_scope"}, opts: []oauth.Option{oauth.Register(oauth.Metadata{More: map[string]any{"scope": "own"}})},
+			want: []any{"own"}, code: "invalid_scope",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, store := open(t), oauth.Memory()
+			s.issuer.Fault(testkit.NoIss)
+			receiver := oauth.Receive(&replying{&hosted{redirect: "http://127.0.0.1:3000/cb"}, tt.codes})
+			for range 2 {
+				_, err := flow(t, append(tt.opts, unseen, receiver, oauth.Keep(store))...).Login(t.Context(), s.url)
+				if failed, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrDenied) || failed.Code != tt.code {
+					t.Errorf("%v; want %s", err, tt.code)
+				}
+			}
+			var got []any
+			for _, r := range s.issuer.Log() {
+				var about map[string]any
+				if err := json.Unmarshal([]byte(r.Form.Get("metadata")), &about); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, about["scope"])
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("registrations with the scopes %q; want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -143,18 +143,31 @@ func (v *visit) unanswered(caller context.Context) error {
 	return e
 }
 
-// forget removes the registration of the client after a failed visit if the authorization server may
-// have dropped it. Then the next login registers again. For an unknown client, the server shows an error
-// page, and no response comes (RFC 6749 §4.1.2.1). A user who leaves the page looks the same.
-func (v *visit) forget(ctx context.Context, w *web, failed error) error {
-	code := codeOf(failed)
-	if e, ok := errors.AsType[*Error](failed); ok {
-		code = e.Code
+// refusedWith returns the error code of a failed visit, or "".
+func refusedWith(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
 	}
-	dropped := code == "invalid_client" || code == "unauthorized_client" || v.left && !v.client.fresh
-	if v.client.known != ByRegistration || !dropped {
-		return nil
-	}
+	return codeOf(err)
+}
+
+// isDropped reports whether the authorization server may have dropped the registration of the client, after
+// a failed visit. For an unknown client, it shows an error page, and no response comes (RFC 6749
+// §4.1.2.1). A user who leaves the page looks the same.
+func (v *visit) isDropped(failed error) bool {
+	code := refusedWith(failed)
+	return v.client.known == ByRegistration && (code == "invalid_client" || code == "unauthorized_client" || v.left && !v.client.fresh)
+}
+
+// isNarrow reports whether a visit has failed because the client may have registered for other scopes.
+// Some authorization servers give a client without scopes only a few, and others refuse more than it named.
+func (v *visit) isNarrow(failed error) bool {
+	_, chosen := v.flow.config.metadata.More["scope"]
+	return v.client.known == ByRegistration && refusedWith(failed) == "invalid_scope" && len(v.Scopes) > 0 && !chosen
+}
+
+// forget removes the registration of the client, so that the next login registers again.
+func (v *visit) forget(ctx context.Context, w *web) error {
 	ctx, done := outlasting(ctx) // the caller may have left
 	defer done()
 	err := w.forget(ctx, v.Issuer, v.client.ID)
