@@ -358,6 +358,59 @@ func TestC31_TwoServersOfOneResource(t *testing.T) {
 	}
 }
 
+// heldStore is a store that keeps the tokens of one issuer only when it is released.
+type heldStore struct {
+	oauth.Store
+	issuer  string
+	release <-chan struct{}
+}
+
+func (h *heldStore) Put(ctx context.Context, r oauth.Record) (uint64, error) {
+	if r.Key.Kind == oauth.Tokens && r.Key.Issuer == h.issuer {
+		select {
+		case <-h.release:
+		case <-ctx.Done():
+		}
+	}
+	return h.Store.Put(ctx, r)
+}
+
+// TestLoginsAtTwoServers checks that a login that ends does not close the listener of the next one.
+func TestLoginsAtTwoServers(t *testing.T) {
+	t.Parallel()
+	a, b := open(t), open(t)
+	atA, atB, endA := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	next := testkit.Browse(t)
+	browser := oauth.Browser(func(ctx context.Context, address string) error {
+		if strings.HasPrefix(address, a.issuer.URL()) {
+			close(atA)
+			return next(ctx, address)
+		}
+		close(atB)
+		select {
+		case <-endA:
+		case <-ctx.Done():
+		}
+		return next(ctx, address)
+	})
+	f := flow(t, browser, oauth.Keep(&heldStore{oauth.Memory(), a.issuer.URL(), atB}))
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer close(endA)
+		if _, err := f.Login(t.Context(), a.url); err != nil {
+			t.Errorf("the first login: %v", err)
+		}
+	})
+	select {
+	case <-atA:
+	case <-endA: // it has failed without a page
+	}
+	if _, err := f.Login(t.Context(), b.url); err != nil {
+		t.Errorf("the second login: %v", err)
+	}
+	group.Wait()
+}
+
 // TestProfiles checks that each account of a user has tokens of its own.
 func TestProfiles(t *testing.T) {
 	t.Parallel()

@@ -145,22 +145,21 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	if err := w.provesPKCE(f); err != nil {
 		return nil, err
 	}
-	recv := s.flow.config.receiver
+	key, err := s.flow.newBinding(&f.issuer)
+	if err != nil {
+		return nil, err
+	}
 	redirect, err := s.openReceiver(ctx, f.issuer.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = recv.Close() }()
 	var named []string // usually none, because Keycloak then leaves out the scopes that it gives to each client
 	if d.scoped {
 		named = scopes
 	}
 	id, err := w.identify(ctx, &f.issuer, redirect, named)
 	if err != nil {
-		return nil, err
-	}
-	key, err := s.flow.newBinding(&f.issuer)
-	if err != nil {
+		_ = s.flow.config.receiver.Close() // otherwise visit closes it
 		return nil, err
 	}
 	v := s.newVisit(f, id, redirect, scopes, d)
@@ -221,7 +220,7 @@ func (s *site) newVisit(f *found, id identity, redirect string, scopes []string,
 }
 
 // visit runs an authorization request and returns a token. It closes the receiver when the browser
-// has shown the result.
+// has shown the result. After that, the receiver may belong to a login at another server.
 func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto.Signer) (t *tokenAnswer, err error) {
 	recv, ui := s.flow.config.receiver, s.flow.config.ui
 	leave := func() {}
