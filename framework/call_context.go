@@ -121,7 +121,16 @@ func (b *componentHandler) TaskPolicy() *engine.TaskPolicy { return b.policy }
 // errTimeout is the cause of a context that ended because the component's Timeout expired.
 var errTimeout = errors.New("the timeout of the component is over")
 
-func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (protocol.Result, error) {
+// serve runs the chain. If a middleware panics, no other step learns of that, and the engine answers
+// with an internal error.
+func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (answer protocol.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil { // logged here, where the secrets of the call are known
+			panicked := &engine.PanicError{Value: v, Stack: debug.Stack()}
+			b.server.logFailure(h, h.call, panicked, b.noun, b.info.Name)
+			answer, err = nil, logged(h, panicked)
+		}
+	}()
 	if b.timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(h.Context, b.timeout, errTimeout)
 		defer cancel()
@@ -237,8 +246,7 @@ func (b *componentHandler) answered(step Handler) Handler {
 }
 
 // recovered wraps the innermost step, which runs the program's code. It turns a panic into an
-// error, which middleware sees like any other error. Panics of middleware are recovered by the
-// engine.
+// error, which middleware sees like any other error. Panics of middleware are recovered by serve.
 func recovered(step Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		return guarded(func() (*Result, error) { return step(ctx, call) })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -134,6 +135,65 @@ func TestFailuresWithoutSecrets(t *testing.T) {
 		if len(got) != 1 || got[0].Message != "a tool failed" || got[0].ContextMap()["error"] != want {
 			t.Errorf("%s: logged %v, want %q", how, got, want)
 		}
+	}
+}
+
+// The engine reports errors of a call, too: of a task that will run again, and of a step that
+// crashed. Each of them is one entry, and has no secret.
+func TestFailuresOfTheEngineWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Word string `json:"word" secret:"true"`
+	}
+	const word = `{"word":"hunter22"}`
+	crashes := framework.OnToolCall("crashes", func(_ context.Context, call *framework.Call, _ framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		panic("no such word: " + string(call.Arguments))
+	})
+	refuses := func(_ context.Context, in in) (string, error) { return "", errors.New("no such word: " + in.Word) }
+	outer := func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := framework.Generate(ctx, "?", framework.PreferApp(), framework.WithTools(framework.Tool("inner", refuses)))
+		return "", err
+	}
+	calls := func(n int32, _ *framework.ModelRequest) (framework.Generation, error) {
+		if n > 1 {
+			return framework.Generation{Content: framework.Content{protocol.Text{Text: "done"}}}, nil
+		}
+		return framework.Generation{Content: framework.Content{protocol.ToolUse{ID: "1", Name: "inner", Input: rawJSON(word)}}}, nil
+	}
+	twice := framework.Task(framework.TaskOptional, framework.Retry(1))
+	for name, test := range map[string]struct {
+		tool      framework.Component
+		arguments string
+		task      bool
+		entries   int
+	}{
+		"a task that runs again":          {framework.Tool("t", refuses, framework.Describe("d"), twice), word, true, 2},
+		"a task with a step that crashes": {framework.Tool("t", refuses, framework.Describe("d"), twice, framework.With(crashes)), word, true, 2},
+		"a step that crashes":             {framework.Tool("t", refuses, framework.With(crashes)), word, false, 1},
+		// In the first run, the inner tool fails, and with it the outer one.
+		"a tool of a model in such a task": {framework.Tool("t", outer, framework.Describe("d"), twice), `{}`, true, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				core, logs := observer.New(zap.InfoLevel)
+				p := dialTasks(t, build(t, framework.New("test", "1", framework.WithLogger(zap.New(core)), framework.WithModel(&ownModel{say: calls})).Add(test.tool)))
+				if test.task {
+					p.task("t", test.arguments)
+					time.Sleep(time.Minute)
+				} else {
+					p.tool("t", test.arguments).code(protocol.CodeInternal)
+				}
+				if logs.Len() != test.entries {
+					t.Errorf("%d entries, want %d: %v", logs.Len(), test.entries, logs.All())
+				}
+				for _, entry := range logs.All() {
+					if text := fmt.Sprint(entry.ContextMap()["error"]); entry.Message != "a tool failed" || strings.Contains(text, "hunter") {
+						t.Errorf("logged %s: %s", entry.Message, text)
+					}
+				}
+			})
+		})
 	}
 }
 

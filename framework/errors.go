@@ -401,15 +401,22 @@ func withStack(fields []zap.Field, err error) []zap.Field {
 	return fields
 }
 
-// failure returns the log field of err. It redacts arguments that are secret by their tag or name.
+// failure returns the log field of err, without secret arguments.
 func failure(ctx context.Context, err error) zap.Field {
-	if h := callCtxFrom(ctx); h != nil {
-		redacted, hidden := RedactArguments(ctx, h.seen.Arguments)
-		if hidden = appendSecrets(hidden, redacted); len(hidden) > 0 {
-			return zap.String("error", RedactText(fmt.Sprint(err), hidden))
-		}
+	if hidden := secretsOf(ctx); len(hidden) > 0 {
+		return zap.String("error", RedactText(fmt.Sprint(err), hidden))
 	}
 	return zap.Error(err)
+}
+
+// secretsOf returns the texts of the call's arguments that are secret by their tag or name.
+func secretsOf(ctx context.Context) []string {
+	h := callCtxFrom(ctx)
+	if h == nil {
+		return nil
+	}
+	redacted, hidden := RedactArguments(ctx, h.seen.Arguments)
+	return appendSecrets(hidden, redacted)
 }
 
 // invalidFault returns the error that lists all issues of the arguments.
@@ -436,14 +443,26 @@ func (v *verdict) refusal(ctx context.Context, c *engine.Call) (text string, ans
 	return v.text, nil
 }
 
+// loggedError is the text of an error that the log has already, without secret arguments. The engine
+// reports the error again, and Server.failed ignores it.
+type loggedError string
+
+// Error returns the text.
+func (e loggedError) Error() string { return string(e) }
+
+// logged returns the loggedError of err, which logFailure has logged for the call of ctx.
+func logged(ctx context.Context, err error) error {
+	return loggedError(RedactText(fmt.Sprint(err), secretsOf(ctx)))
+}
+
 // refuseTool returns the answer to an error of a tool. Errors of the protocol stay JSON-RPC errors.
-// Other errors become results that the model sees. If a task will retry, refuseTool returns an
-// internal error unchanged.
+// Other errors become results that the model sees. If a task will retry, refuseTool returns the text
+// of an internal error: the engine would send an error of the client that is inside.
 func (b *componentHandler) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch {
 	case v.class == classInternal && c.WillRetry():
-		return nil, errors.New(err.Error()) // the engine would send an error of the client that is inside
+		return nil, logged(ctx, err)
 	case v.class == classArguments:
 		return nil, invalidFault(protocol.FaultInvalidArguments, b.info.Name, v.invalid)
 	}

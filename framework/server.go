@@ -422,9 +422,11 @@ func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	}
 }
 
-// failed logs errors outside of components, such as a panic of a middleware, of which the
-// engine does not send the text.
+// failed logs errors outside of components, of which the engine does not send the text.
 func (s *Server) failed(ctx context.Context, c *engine.Call, err error) {
+	if _, known := errors.AsType[loggedError](err); known {
+		return
+	}
 	s.logFailure(ctx, c, err, "request", methodName(c))
 }
 

@@ -206,7 +206,7 @@ func (b *componentHandler) nested(ctx context.Context, h *callCtx, key string, f
 			muted: h.muted(),
 		},
 	}
-	result, err = guarded(func() (protocol.Result, error) { return b.serve(inside, b.info.Name, input) })
+	result, err = b.serve(inside, b.info.Name, input)
 	if tool, ok := result.(*protocol.CallToolResult); err == nil && ok && tool != nil && tool.IsError && ctx.Err() != nil {
 		return nil, context.Cause(ctx) // it was stopped with the call: the journal must not keep this result
 	}

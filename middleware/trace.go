@@ -81,7 +81,7 @@ func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Ha
 			opts = append(plain[:1:1], trace.WithLinks(trace.Link{SpanContext: link}))
 		}
 		inner, span := tracer.Start(parent, spanName(&name, call), opts...)
-		defer span.End() // also after a panic, which the engine recovers
+		defer span.End() // also after a panic, which the server recovers
 		if !span.IsRecording() {
 			return next(inner, call)
 		}
