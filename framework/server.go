@@ -427,6 +427,10 @@ func (s *Server) failed(ctx context.Context, c *engine.Call, err error) {
 	if _, known := errors.AsType[loggedError](err); known {
 		return
 	}
+	if over, ok := errors.AsType[*engine.RecoveredError](err); ok {
+		s.cfg.logger.Warn("background work succeeds again", zap.String("work", over.Work), zap.Duration("failedFor", over.Lasted))
+		return
+	}
 	s.logFailure(ctx, c, err, "request", methodName(c))
 }
 

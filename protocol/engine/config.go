@@ -37,8 +37,9 @@ type Config struct {
 	// OnRootsChanged runs when a client has sent the notification that its roots changed. It may be
 	// nil.
 	OnRootsChanged func(ctx context.Context)
-	// Failed reports errors whose text the client does not see, including panics (*PanicError). It
-	// must not block. It may be nil.
+	// Failed reports errors whose text the client does not see, including panics (*PanicError). Work
+	// that the engine repeats, such as taking a task, is reported at most once a minute while it
+	// fails, and as a *RecoveredError when it succeeds again. Failed must not block. It may be nil.
 	Failed func(ctx context.Context, c *Call, err error)
 	// Detail makes the engine send internal error texts to clients. Use it for development.
 	Detail bool

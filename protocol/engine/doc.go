@@ -30,7 +30,7 @@
 // arrival, begin at the front door and go back.
 //
 //   - what the engine reaches: errors.go, catalog.go, config.go
-//   - state: engine.go, conn.go (sessions, calls in flight), conn_asks.go, session_shared.go
+//   - state: engine.go, outage.go, conn.go (sessions, calls in flight), conn_asks.go, session_shared.go
 //   - one call: outlet.go, call.go, round.go, call_questions.go, exchange.go, exchange_sessionless.go,
 //     answer.go
 //   - live questions: node_forward.go, ask.go, server_request.go

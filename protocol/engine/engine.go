@@ -51,6 +51,9 @@ type Engine struct {
 	unreadable taskwatch.Unreadable
 	foreign    taskwatch.Foreign
 
+	// Work that is repeated while the store or the bus is away.
+	takes, returns, reads, secrets, notices outage
+
 	feeds  *feed.Hub
 	rounds *roundstore.Store
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 )
@@ -46,6 +47,18 @@ func recovered(err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{Value: v, Stack: debug.Stack()}
 	}
+}
+
+// RecoveredError reports to Config.Failed that work of the engine succeeds again, after failures that
+// were reported. It is not a failure.
+type RecoveredError struct {
+	Work   string        // such as "taking a task"
+	Lasted time.Duration // from the first failure to the last one
+}
+
+// Error returns a text with the work and its failures.
+func (e *RecoveredError) Error() string {
+	return fmt.Sprintf("engine: %s succeeds again, after failures for %s", e.Work, e.Lasted.Round(time.Second))
 }
 
 // CancelledError is the cause of the context of a call that the client has cancelled.

@@ -48,7 +48,9 @@ func New(cfg Config) *Engine {
 	}
 	e.noConn = &conn{e: e, single: true}
 	report := func(ctx context.Context, err error) { e.failed(ctx, nil, err) }
-	e.node = nodebus.New(cfg.Changes, report)
+	e.node = nodebus.New(cfg.Changes, func(ctx context.Context, err error) {
+		e.attempted(ctx, &e.notices, "notifying the other nodes", err)
+	})
 	e.rounds = roundstore.New(roundstore.Config{
 		Sealer: cfg.States, Claims: cfg.Claims, Shared: cfg.SharedClaims, TTL: cfg.StateTTL, Now: cfg.Now,
 		Running: e.running, Failed: report,

@@ -189,12 +189,14 @@ func (e *Engine) looking(ctx context.Context) {
 // keepSecret returns false, and looking calls it again.
 func (e *Engine) keepSecret(ctx context.Context) bool {
 	err := e.rounds.Keep(ctx)
-	if err == nil || ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return true
 	}
-	e.failed(ctx, nil, err)
-	e.changes.All(false)
-	return false
+	e.attempted(ctx, &e.secrets, "keeping the secret of states", err)
+	if err != nil {
+		e.changes.All(false)
+	}
+	return err == nil
 }
 
 // rereadPause is the pause before changed tasks are read again after an error of the store.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -172,7 +173,7 @@ func (j *job) expire() {
 		j.mu.Unlock()
 		return
 	case err != nil && !errors.Is(err, task.ErrNotFound) && !errors.Is(err, task.ErrTerminal):
-		j.e.failed(j.ctx, nil, fmt.Errorf("engine: a task expires: %w", err))
+		j.e.failed(j.ctx, nil, fmt.Errorf("engine: task %s expires: %w", digest(j.id), err))
 	}
 	j.finish(errExpired)
 }
@@ -368,6 +369,9 @@ func (e *Engine) publishToSession(r *task.Record) {
 // if the store could not be read.
 func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	r, err := e.cfg.Tasks.Get(ctx, id)
+	if err == nil || ctx.Err() == nil {
+		e.haveRead(ctx, id, err)
+	}
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		if j := e.job(id); j != nil {
@@ -375,7 +379,6 @@ func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 		}
 	case ctx.Err() != nil: // the server stops
 	case err != nil: // requests that wait for the task poll it themselves
-		e.unread(ctx, id, err)
 		e.watches.Wake(id)
 		return errors.Is(err, task.ErrUnreadable)
 	default:
@@ -387,13 +390,18 @@ func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	return true
 }
 
-// unread reports a task that could not be read. An unreadable task is reported only once.
-func (e *Engine) unread(ctx context.Context, id string, err error) {
-	if !errors.Is(err, task.ErrUnreadable) {
-		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
-	} else if n := e.unreadable.First(id); n > 0 {
-		e.passedOver(ctx, id, n, err)
+// haveRead reports the outcome of reading a task. An unreadable task is reported only once.
+func (e *Engine) haveRead(ctx context.Context, id string, err error) {
+	switch {
+	case errors.Is(err, task.ErrUnreadable):
+		if n := e.unreadable.First(id); n > 0 {
+			e.passedOver(ctx, id, n, err)
+		}
+		return
+	case errors.Is(err, task.ErrNotFound): // the store has answered
+		err = nil
 	}
+	e.attempted(ctx, &e.reads, "reading a task", named(id, err))
 }
 
 // leftOut reports a task that a list leaves out because it is unreadable. The list does not contain
@@ -410,12 +418,25 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 	e.passedOver(ctx, id, n, err)
 }
 
-// passedOver reports an unreadable task with the digest of its id that other entries of the log have,
-// too. The id is a secret if the task has no owner: a node with a newer program, or with another key,
-// may still be able to read the task.
+// passedOver reports an unreadable task: a node with a newer program, or with another key, may still be
+// able to read it.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
+	e.failed(ctx, nil, fmt.Errorf("engine: task %s is skipped until it expires, because it cannot be read here (%d such tasks so far): %w", digest(id), n, err))
+}
+
+// digest returns what the log has instead of the id of a task. The id is a secret if the task has no
+// owner. The steps of package middleware write the same digest.
+func digest(id string) string {
 	sum := sha256.Sum256([]byte(id))
-	e.failed(ctx, nil, fmt.Errorf("engine: task %x is skipped until it expires, because it cannot be read here (%d such tasks so far): %w", sum[:8], n, err))
+	return hex.EncodeToString(sum[:8])
+}
+
+// named puts the digest of the task in front of err, unless err is nil.
+func named(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("task %s: %w", digest(id), err)
 }
 
 const (
@@ -463,7 +484,7 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 			return err
 		}
 		if delay == maxStorePause/2 {
-			j.e.failed(ctx, nil, fmt.Errorf("engine: a task waits until the store can record its work: %w", err))
+			j.e.failed(ctx, nil, fmt.Errorf("engine: task %s waits until the store can record its work: %w", digest(j.id), err))
 		}
 		if wait.Pause(j.ctx, delay) != nil {
 			return err
@@ -496,5 +517,5 @@ func (j *job) report(ctx context.Context, err error) {
 	if err == nil || errors.Is(err, task.ErrTerminal) || errors.Is(err, task.ErrNotFound) || errors.Is(err, errLost) || ctx.Err() != nil {
 		return
 	}
-	j.e.failed(ctx, nil, err)
+	j.e.failed(ctx, nil, named(j.id, err))
 }

@@ -46,11 +46,12 @@ func (e *Engine) taking(ctx context.Context) {
 			defer func() { <-places }()
 			e.serveLease(context.WithoutCancel(ctx), lease)
 		}
-		switch {
-		case err != nil && (ctx.Err() != nil || e.running.Closed()):
+		if err != nil && (ctx.Err() != nil || e.running.Closed()) {
 			return
+		}
+		e.attempted(ctx, &e.takes, "taking a task", err)
+		switch {
 		case err != nil:
-			e.failed(ctx, nil, fmt.Errorf("engine: taking a task: %w", err))
 			<-places
 			_ = wait.Pause(ctx, takePause) // the next attempt fails if ctx has ended
 		case !e.running.Go(serve):
@@ -82,9 +83,9 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}()
 	began := time.Now()
 	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
+	e.haveRead(ctx, lease.Task, err)
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
-			e.unread(ctx, lease.Task, err)
 			e.running.Pause(takePause) // if it were given back at once, a worker would take it again at once
 		}
 		return
@@ -101,7 +102,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 			e.running.Pause(takePause)
 			return
 		}
-		e.failed(ctx, nil, fmt.Errorf("engine: a stored task cannot run here; if several programs share the store, give each its own: %w", err))
+		e.failed(ctx, nil, fmt.Errorf("engine: the stored task %s cannot run here; if several programs share the store, give each its own: %w", digest(r.ID), err))
 		j.fail(ctx, r.Runs, err)
 		return
 	}
@@ -211,7 +212,6 @@ func (j *job) renewOnce(ctx context.Context, lease task.Lease) error {
 func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodebus.PublishTimeout)
 	defer cancel()
-	if err := e.cfg.Queue.Release(ctx, lease); err != nil { // the lease then expires
-		e.failed(ctx, nil, fmt.Errorf("engine: returning a task to the queue: %w", err))
-	}
+	err := e.cfg.Queue.Release(ctx, lease) // after an error the lease expires
+	e.attempted(ctx, &e.returns, "returning a task to the queue", named(lease.Task, err))
 }

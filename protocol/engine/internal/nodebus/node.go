@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -32,9 +31,9 @@ const PublishTimeout = 5 * time.Second
 // loss. If that one is refused too, gap is set again. After the end of its context, Run takes what is
 // left once, and each message may take PublishTimeout. Messages that are queued later are not sent.
 type Node struct {
-	id     string
-	bus    change.Bus                           // nil: there are no other nodes
-	failed func(ctx context.Context, err error) // reports errors of the bus
+	id   string
+	bus  change.Bus                           // nil: there are no other nodes
+	sent func(ctx context.Context, err error) // gets the outcome of each message of the outbox
 
 	mu     sync.Mutex    // guards the fields below
 	outbox [][]byte      // messages that wait for the bus, oldest first
@@ -43,9 +42,10 @@ type Node struct {
 	out    chan struct{} // 1-buffered: the outbox is not empty
 }
 
-// New returns a node. If bus is nil, it sends nothing.
-func New(bus change.Bus, failed func(ctx context.Context, err error)) *Node {
-	return &Node{id: rand.Text(), bus: bus, failed: failed, out: make(chan struct{}, 1)}
+// New returns a node. If bus is nil, it sends nothing. sent gets the error of each message that Run
+// sends, or nil.
+func New(bus change.Bus, sent func(ctx context.Context, err error)) *Node {
+	return &Node{id: rand.Text(), bus: bus, sent: sent, out: make(chan struct{}, 1)}
 }
 
 // Broadcast queues a message for the other nodes. It never blocks.
@@ -112,11 +112,12 @@ func (n *Node) Run(ctx context.Context) {
 // the loss.
 func (n *Node) publishAll(ctx context.Context) bool {
 	for message := n.next(); message != nil; message = n.next() {
-		if err := n.publish(ctx, message); err != nil {
+		err := n.publish(ctx, message)
+		n.sent(ctx, err)
+		if err != nil {
 			n.mu.Lock()
 			n.gap = true
 			n.mu.Unlock()
-			n.failed(ctx, fmt.Errorf("engine: notifying the other nodes: %w", err))
 			return false
 		}
 	}

@@ -90,7 +90,7 @@ func (s *Store) Keep(ctx context.Context) error {
 	}
 	held, mine, err := s.cfg.Claims.Claim(ctx, secretKey, s.secret, secretLife) // a full store refuses Swap
 	if err != nil {
-		return fmt.Errorf("engine: the secret of states: %w", err)
+		return err
 	}
 	if !mine && !bytes.Equal(held, s.secret) {
 		s.secret = nil
