@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -99,9 +98,7 @@ func (e *Engine) notifyElicitationComplete(id string) {
 	_ = e.running.Go(func() { // while the engine closes, it does not notify clients
 		ctx, cancel := context.WithTimeout(context.Background(), nodebus.PublishTimeout) //nolint:forbidigo // what is forwarded answers nothing
 		defer cancel()
-		if err := send(ctx, &protocol.ElicitationCompleteParams{ID: id}); err != nil {
-			e.failed(ctx, nil, fmt.Errorf("engine: notifying a client that an elicitation is complete: %w", err))
-		}
+		_ = send(ctx, &protocol.ElicitationCompleteParams{ID: id}) // if the client is gone, the notification is dropped
 	})
 }
 
