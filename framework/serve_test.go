@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -340,6 +341,11 @@ func TestGrace(t *testing.T) {
 				}
 				if !strings.Contains(answer, tt.answer) {
 					t.Errorf("answered %s, want %s", answer, tt.answer)
+				}
+				for _, entry := range logs.All() {
+					if calls := fmt.Sprint(entry.ContextMap()["calls"]); calls != "[tools/call t]" {
+						t.Errorf("%s: the calls are %s", entry.Message, calls)
+					}
 				}
 				if deaf := logs.FilterMessageSnippet("without waiting").Len() == 1; logs.Len() != tt.logged || deaf != tt.deaf {
 					t.Errorf("logged %v", logs.All())

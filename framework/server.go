@@ -263,14 +263,21 @@ func (s *Server) warn(faults []Fault) {
 // the calls after it. Only the first call has an effect.
 func (s *Server) drain(ctx context.Context) {
 	s.draining.Do(func() {
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
+		grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
+		var late []string
+		defer time.AfterFunc(s.cfg.grace, func() {
+			late = s.engine.Unfinished() // before Shutdown cancels them
+			cancel()
+		}).Stop()
 		if err := s.engine.Shutdown(grace); err != nil {
-			s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over", zap.Duration("grace", s.cfg.grace))
+			s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over",
+				zap.Duration("grace", s.cfg.grace), zap.Strings("calls", late))
 		}
 		select {
 		case <-s.engine.Abandoned():
-			s.cfg.logger.Warn("handlers have not returned after their context ended: the server stops without waiting for them")
+			s.cfg.logger.Warn("handlers have not returned after their context ended: the server stops without waiting for them",
+				zap.Strings("calls", s.engine.Unfinished()))
 		default:
 		}
 		_ = s.awaitStart(grace) // another caller may run the OnStart functions

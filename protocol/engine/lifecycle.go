@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -17,6 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -199,6 +202,57 @@ func (e *Engine) serving() bool {
 		}
 	}
 	return false
+}
+
+// mostNamed bounds the names that Unfinished returns.
+const mostNamed = 20
+
+// Unfinished describes what has not ended, for the log: the requests in flight, such as "tools/call
+// search", and the tasks that run here. Requests with the same name are one entry with their number. URIs
+// are left out, because they may contain secrets. So are requests that their clients have cancelled, and
+// listen streams, which end with Shutdown.
+func (e *Engine) Unfinished() []string {
+	running := make(map[string]int)
+	for _, c := range e.connections() {
+		for _, x := range c.requests() {
+			if x.feed == nil {
+				running[strings.TrimSpace(x.method+" "+componentOf(x.call))]++
+			}
+		}
+	}
+	e.jobs.mu.Lock()
+	for id, j := range e.jobs.byID {
+		if j.busy.Load() {
+			running["task "+digest(id)+" of "+j.tool]++
+		}
+	}
+	e.jobs.mu.Unlock()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		if n := running[name]; n > 1 {
+			name = fmt.Sprintf("%s (%d)", name, n)
+		}
+		all = append(all, name)
+	}
+	if more := len(all) - mostNamed; more > 0 {
+		all = append(all[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	return all
+}
+
+// componentOf returns the name of the tool or the prompt that is called, or "". A client may have
+// invented it.
+func componentOf(c *Call) string {
+	if c == nil {
+		return ""
+	}
+	switch p := c.Params.(type) {
+	case *protocol.CallToolParams:
+		return jsontext.Clip(p.Name, 128)
+	case *protocol.GetPromptParams:
+		return jsontext.Clip(p.Name, 128)
+	}
+	return ""
 }
 
 func (e *Engine) giveUp() { e.givesUp.Do(func() { close(e.abandoned) }) }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -30,7 +31,7 @@ import (
 // When the task ends, update sets over under telling, so that nothing is sent for the task
 // afterwards.
 //
-// Its owner is the goroutine that runs the handler: work or serveLease. h, policy, from, lease and
+// Its owner is the goroutine that runs the handler: work or serveLease. tool, h, policy, from, lease and
 // runs are written before the job is registered, or by that goroutine. Requests and messages of
 // other nodes find the job in Engine.jobs. They may only end it (finish), publish for it, or update
 // its record.
@@ -41,12 +42,15 @@ import (
 type job struct {
 	e      *Engine
 	id     string
+	tool   string // its name, for the log
 	h      Handler
 	policy *TaskPolicy
 	lease  bool // the task was taken from the queue
 	runs   int  // Record.Runs of the run that this process has; used only by the worker's goroutine
 
 	from origin // the request that created the task
+
+	busy atomic.Bool // the handler runs
 
 	ctx    context.Context //nolint:containedctx // of the task; it outlives requests
 	cancel context.CancelCauseFunc
@@ -81,7 +85,7 @@ var errExpired = errors.New("engine: the task has expired")
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
 	ctx, cancel := context.WithCancelCause(x.outlive(ctx))
 	j := &job{
-		e: e, id: r.ID, h: h, policy: policy(h), from: x.origin,
+		e: e, id: r.ID, tool: taskrecord.Tool(r), h: h, policy: policy(h), from: x.origin,
 		ctx: ctx, cancel: cancel,
 	}
 	j.from.request, j.from.addr = nil, x.call.RemoteAddr()

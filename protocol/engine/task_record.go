@@ -78,7 +78,7 @@ func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := taskrecord.ReadCall(r)
 	j := &job{
-		e: e, id: r.ID, policy: &TaskPolicy{},
+		e: e, id: r.ID, tool: taskrecord.Tool(r), policy: &TaskPolicy{},
 		from: origin{
 			conn: e.noConn, addr: call.Address, id: call.RequestID(), dialect: call.Dialect(), snapshot: e.cfg.Catalog.Snapshot(),
 		},

@@ -71,7 +71,9 @@ func (j *job) run() bool {
 			run.fail(ctx, run.began, &PanicError{Value: errGoexit})
 		}
 	}()
+	j.busy.Store(true)
 	result, err := guarded(ctx, j.h, c)
+	j.busy.Store(false)
 	c.returned.Store(true)
 	asks := c.round.Load().end()
 	if asks {
