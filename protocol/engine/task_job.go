@@ -64,6 +64,8 @@ type job struct {
 	mu       sync.Mutex  // guards the fields below
 	sure     time.Time   // until then no other worker can have the lease; zero: there is no lease
 	timer    *time.Timer // calls expire; nil: the task does not expire
+	ends     time.Time   // when timer fires; zero: never
+	gone     bool        // vanished has reported the task
 	told     uint64      // the version of the record that was published last
 	progress *float64    // the last progress over all runs; nil: none
 }
@@ -115,7 +117,7 @@ func (j *job) live(ttl time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if ttl > 0 {
-		j.timer = time.AfterFunc(ttl, j.expire)
+		j.timer, j.ends = time.AfterFunc(ttl, j.expire), time.Now().Add(ttl)
 	}
 }
 
@@ -379,6 +381,7 @@ func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		if j := e.job(id); j != nil {
+			j.vanished(ctx)
 			j.finish(errExpired)
 		}
 	case ctx.Err() != nil: // the server stops
@@ -392,6 +395,21 @@ func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	}
 	e.watches.Wake(id)
 	return true
+}
+
+// clockSkew is how much earlier than here a task may expire in the store.
+const clockSkew = time.Minute
+
+// vanished is called when the store does not have the task any more. Unless the task has expired,
+// vanished reports that once, because neither the client nor the program would learn of it.
+func (j *job) vanished(ctx context.Context) {
+	j.mu.Lock()
+	early := !j.gone && (j.ends.IsZero() || time.Until(j.ends) > clockSkew)
+	j.gone = true
+	j.mu.Unlock()
+	if early {
+		j.e.failed(ctx, nil, fmt.Errorf("engine: the store has lost task %s of the tool %q before its time", digest(j.id), j.tool))
+	}
 }
 
 // haveRead reports the outcome of reading a task. An unreadable task is reported only once.
@@ -515,8 +533,11 @@ func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is
 //
 // err may be nil.
 func (j *job) report(ctx context.Context, err error) {
-	if errors.Is(err, errLost) {
+	switch {
+	case errors.Is(err, errLost):
 		j.cancel(errLost)
+	case errors.Is(err, task.ErrNotFound):
+		j.vanished(ctx)
 	}
 	if err == nil || errors.Is(err, task.ErrTerminal) || errors.Is(err, task.ErrNotFound) || errors.Is(err, errLost) || ctx.Err() != nil {
 		return

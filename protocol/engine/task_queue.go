@@ -127,18 +127,24 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 // written it.
 func (e *Engine) leaves(ctx context.Context, r *task.Record, err error) bool {
 	if errors.Is(err, task.ErrUnreadable) {
-		e.unread(ctx, r.ID, err)
+		e.haveRead(ctx, r.ID, err)
 		return true
 	}
 	known := e.foreign.Since(r.ID, time.Now()) // the record may be old although no worker was free before
 	return min(known, e.cfg.Now().Sub(r.Updated)) < taskwatch.Patience
 }
 
-// takeOver increments the runs of a task whose previous worker is gone. If that worker is still
-// alive, its writes are refused from now on. takeOver returns false if the store returned an error.
+// takeOver increments the runs of a task whose previous worker is gone, and reports that: a task that
+// kills its workers leaves no other trace. If that worker is still alive, its writes are refused from
+// now on. takeOver returns false if the store returned an error.
 //
 // It is called before the first run, by the goroutine of the lease.
 func (j *job) takeOver() bool {
+	then := "it runs again"
+	if j.runs >= j.deaths() {
+		then = "it fails"
+	}
+	j.e.failed(j.ctx, nil, fmt.Errorf("engine: task %s of the tool %q has lost its worker in run %d, and now %s", digest(j.id), j.tool, j.runs+1, then))
 	err := j.apply(j.ctx, j.runs, task.Event{Kind: task.Resume})
 	j.report(j.ctx, err)
 	if err != nil {
@@ -153,10 +159,7 @@ func (j *job) takeOver() bool {
 // A process that could not run the task may have recorded the loss of a worker. Without a new loss,
 // the runs are therefore checked, too, but may then be retries.
 func (j *job) interrupted(lease task.Lease) bool {
-	most := max(j.policy.Deaths, 0)
-	if j.policy.Deaths == 0 {
-		most = defaultDeaths
-	}
+	most := j.deaths()
 	if !lease.Again {
 		most = max(most, j.policy.Retries)
 	}
@@ -165,6 +168,14 @@ func (j *job) interrupted(lease task.Lease) bool {
 	}
 	j.fail(j.ctx, j.runs, protocol.Faultf(protocol.FaultInternal, "the task was interrupted: the process that ran it has ended"))
 	return true
+}
+
+// deaths returns how many workers the task may lose.
+func (j *job) deaths() int {
+	if j.policy.Deaths == 0 {
+		return defaultDeaths
+	}
+	return max(j.policy.Deaths, 0)
 }
 
 // renew keeps the lease while the task runs here. If the store is unavailable, renew tries again as
