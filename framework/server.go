@@ -56,6 +56,7 @@ type Server struct {
 	started  atomic.Bool   // the server has started, so start does not need the lock any more
 
 	startsLate sync.Once // for the warning that requests wait for the start
+	unstarted  startLog
 
 	quitting sync.Once
 	draining sync.Once
@@ -207,6 +208,27 @@ func (s *Server) runHooks(ctx context.Context) error {
 func (s *Server) hook(ctx context.Context, fn hook) error {
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, fn(&callCtx{Context: ctx, server: s}, s) })
 	return err
+}
+
+// startLog limits the entries about a server that does not start to one a minute, because each request
+// finds out.
+type startLog struct {
+	mu   sync.Mutex // guards last
+	last time.Time  // zero: there was no entry
+}
+
+// startFailed logs that a request is refused because the server does not start: its client learns
+// nothing about the cause. It logs nothing if the server stops, or if only the request has ended.
+func (s *Server) startFailed(ctx context.Context, err error) {
+	if s.engine == nil || s.stopped() || ctx.Err() != nil || errors.Is(err, errStarting) {
+		return
+	}
+	s.unstarted.mu.Lock()
+	defer s.unstarted.mu.Unlock()
+	if now := time.Now(); s.unstarted.last.IsZero() || now.Sub(s.unstarted.last) >= time.Minute {
+		s.unstarted.last = now
+		s.cfg.logger.Error("the server has not started: requests are refused", zap.Error(err))
+	}
 }
 
 // Serve starts the server and runs the transports. It blocks until ctx ends, Shutdown is called, a
@@ -387,6 +409,7 @@ func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 		return nil, errNotBuilt
 	}
 	if err := s.start(ctx, context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
+		s.startFailed(ctx, err)
 		return nil, err
 	}
 	return s.engine.Accept(ctx, frame)
@@ -412,6 +435,7 @@ func (s *Server) Services() transport.Services {
 // the session comes here. It returns the error of Start.
 func (s *Server) adopt(link *transport.Connection, missed bool) error {
 	if err := s.start(link.Context(), context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
+		s.startFailed(link.Context(), err)
 		return err
 	}
 	s.engine.Adopt(link, missed)

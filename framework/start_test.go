@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +151,42 @@ func TestStartIsWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStartFailureIsLogged: a mounted server has no other place for the error of OnStart. Clients try again
+// all the time, and each finds out. A request that has ended, and a server that stops, are no failures.
+func TestStartFailureIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		s := build(t, quiet(framework.WithLogger(zap.New(core))).OnStart(func(context.Context, *framework.Server) error {
+			time.Sleep(time.Second)
+			return errors.New("no database")
+		}))
+		ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var first sync.WaitGroup
+		first.Go(func() { _ = connect(t.Context(), s) })
+		synctest.Wait()
+		_ = connect(ended, s)
+		if logs.Len() != 0 {
+			t.Errorf("logged %v before the start failed", logs.All())
+		}
+		first.Wait()
+		for range 150 {
+			if err := connect(t.Context(), s); err == nil {
+				t.Fatal("a server that has not started serves")
+			}
+			time.Sleep(time.Second)
+		}
+		_ = s.Shutdown(t.Context())
+		time.Sleep(time.Hour)
+		_ = connect(t.Context(), s)
+		all := logs.FilterLevelExact(zap.ErrorLevel).FilterMessageSnippet("requests are refused").All()
+		if len(all) != 3 || logs.Len() != 3 || !strings.Contains(fmt.Sprint(all[0].ContextMap()["error"]), "no database") {
+			t.Errorf("logged %v", logs.All())
+		}
+	})
 }
 
 // TestStopWaitsForTheStart: what the functions of OnStop close is complete, because no function of OnStart
