@@ -197,6 +197,7 @@ func (s *Server) runHooks(ctx context.Context) error {
 			return errStopped
 		}
 		if err := s.hook(ctx, fn); err != nil {
+			s.logStack(ctx, err, "function", "OnStart")
 			return fmt.Errorf("starting, step %d of %d: %w", i+1, len(s.onStart), err)
 		}
 	}
@@ -208,6 +209,14 @@ func (s *Server) runHooks(ctx context.Context) error {
 func (s *Server) hook(ctx context.Context, fn hook) error {
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, fn(&callCtx{Context: ctx, server: s}, s) })
 	return err
+}
+
+// logStack logs err if it is a panic, because the text of an error that Serve or Shutdown returns has
+// no stack.
+func (s *Server) logStack(ctx context.Context, err error, noun, name string) {
+	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
+		s.logFailure(ctx, nil, panicked, noun, name)
+	}
 }
 
 // startLog limits the entries about a server that does not start to one a minute, because each request
@@ -351,9 +360,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 // serveOn runs a transport. A panic becomes an error, so that it ends Serve and not the process.
 func (s *Server) serveOn(ctx context.Context, t transport.Transport) error {
 	_, err := guarded(func() (struct{}, error) { return struct{}{}, t.Serve(ctx, s) })
-	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
-		s.logFailure(ctx, nil, panicked, "transport", fmt.Sprintf("%T", t))
-	}
+	s.logStack(ctx, err, "transport", fmt.Sprintf("%T", t))
 	return err
 }
 
@@ -396,6 +403,7 @@ func (s *Server) stop(ctx context.Context) error {
 		stopping := context.WithValue(context.WithoutCancel(ctx), stopOf{s}, true)
 		for _, fn := range slices.Backward(s.onStop) {
 			if err := s.hook(stopping, fn); err != nil {
+				s.logStack(stopping, err, "function", "OnStop")
 				s.stopErr = errors.Join(s.stopErr, fmt.Errorf("stopping: %w", err))
 			}
 		}

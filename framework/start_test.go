@@ -189,6 +189,31 @@ func TestStartFailureIsLogged(t *testing.T) {
 	})
 }
 
+// TestPanicsOfHooksHaveStacks: the error of Serve names the panic, and the log has the stack, once.
+func TestPanicsOfHooksHaveStacks(t *testing.T) {
+	t.Parallel()
+	explodes := func(context.Context, *framework.Server) error { panic("no such table") }
+	for name, add := range map[string]func(*framework.App, func(context.Context, *framework.Server) error) *framework.App{
+		"OnStart": (*framework.App).OnStart, "OnStop": (*framework.App).OnStop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.ErrorLevel)
+			s, err := add(quiet(framework.WithLogger(zap.New(core))), explodes).Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.Serve(t.Context(), carrier(func(context.Context, transport.Host) error { return nil }))
+			if err == nil || !strings.Contains(err.Error(), "no such table") {
+				t.Errorf("Serve = %v", err)
+			}
+			if logs.Len() != 1 || logs.All()[0].ContextMap()["function"] != name || !strings.Contains(stacks(logs.All()), "start_test.go") {
+				t.Errorf("logged %s", stacks(logs.All()))
+			}
+		})
+	}
+}
+
 // TestStopWaitsForTheStart: what the functions of OnStop close is complete, because no function of OnStart
 // runs any more, unless the time to stop is over.
 func TestStopWaitsForTheStart(t *testing.T) {
