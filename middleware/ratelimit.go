@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -106,7 +105,6 @@ type execution struct {
 type limiter struct {
 	rate     Rate
 	interval time.Duration // time to refill one event
-	warned   atomic.Int64  // when warn last logged, in Unix nanoseconds
 	turns    turns         // queues of the calls that change a bucket of a store
 
 	mu      sync.Mutex // guards all below
@@ -114,6 +112,7 @@ type limiter struct {
 	buckets *lru[caller, *rate.Limiter]
 	seen    *lru[execution, struct{}]
 	away    time.Time // the store is not used until then; zero if it answers
+	warned  time.Time // when warn last logged; zero if it has not
 }
 
 func (l *limiter) wrap(next framework.Handler) framework.Handler {

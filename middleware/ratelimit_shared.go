@@ -157,8 +157,14 @@ func (l *limiter) heard(ctx context.Context, err error) {
 }
 
 func (l *limiter) warn(ctx context.Context, err error) {
-	last, now := l.warned.Load(), time.Now().UnixNano()
-	if now-last < int64(warnInterval) || !l.warned.CompareAndSwap(last, now) {
+	l.mu.Lock()
+	now := time.Now() // with its monotonic part: a clock that is set back must not hide failures
+	due := l.warned.IsZero() || now.Sub(l.warned) >= warnInterval
+	if due {
+		l.warned = now
+	}
+	l.mu.Unlock()
+	if !due {
 		return
 	}
 	framework.ServerFrom(ctx).Logger().Warn("the store of a rate limit failed: this process counts alone",
