@@ -178,7 +178,7 @@ func TestTraceAttributes(t *testing.T) {
 	tool, read, list := all[0], all[1], all[2]
 	for key, want := range map[string]string{
 		"mcp.method.name": "tools/call", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.name": "t", "gen_ai.operation.name": "execute_tool",
-		"error.type": "rejected", "rpc.response.status_code": "-7", "client.address": "192.0.2.1:1", "enduser.id": "ann", "kagami.call.outcome": "rejected",
+		"error.type": "rejected", "rpc.response.status_code": "-7", "client.address": "192.0.2.1", "client.port": "1", "enduser.id": "ann", "kagami.call.outcome": "rejected",
 	} {
 		if tool.attrs[key] != want {
 			t.Errorf("%s is %q, want %q", key, tool.attrs[key], want)

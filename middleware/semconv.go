@@ -16,6 +16,7 @@ const (
 	attrError     = "error.type"
 	attrStatus    = "rpc.response.status_code"
 	attrAddress   = "client.address"
+	attrPort      = "client.port"
 	attrUser      = "enduser.id"
 
 	operationTool = "execute_tool"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,7 +173,11 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 	if info.Principal != nil {
 		add(attrUser, jsontext.Clip(info.Principal.Subject, maxName))
 	}
-	add(attrAddress, info.RemoteAddr)
+	address, port := clientOf(info.RemoteAddr)
+	add(attrAddress, address)
+	if port > 0 {
+		attrs = append(attrs, attribute.Int(attrPort, port))
+	}
 	if info.Task != "" {
 		add(attrTask, digest(info.Task))
 	}
@@ -180,6 +185,16 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 		attrs = append(attrs, attribute.Int(attrRound, call.Round))
 	}
 	return attrs
+}
+
+// clientOf returns the address and the port of a client separately, as the semantic conventions have
+// them. If the port is unknown, as behind a proxy, it is 0.
+func clientOf(remote string) (address string, port int) {
+	end, err := netip.ParseAddrPort(remote)
+	if err != nil { // an address of another kind, or none
+		return remote, 0
+	}
+	return end.Addr().String(), int(end.Port())
 }
 
 // ended records the outcome of a call on its span. The text of an error is only in the log, under
