@@ -432,7 +432,7 @@ func TestReportHasEveryFault(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	component := framework.Tool("bare", none)
-	core, logs := observer.New(zap.InfoLevel)
+	core, logs := observer.New(zap.WarnLevel)
 	server, err := framework.New("test", "1.0.0", framework.WithLogger(zap.New(core))).Add(component).Build()
 	if err != nil {
 		t.Fatalf("a warning stopped Build: %v", err)

@@ -280,7 +280,25 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	}
 	s.drain(ctx)
 	s.carrying.Unlock()
-	return errors.Join(err, s.stop(ctx))
+	err = errors.Join(err, s.stop(ctx))
+	if why := s.toldToStop(ctx); why != "" {
+		s.cfg.logger.Info("the server has stopped", zap.String("why", why))
+	}
+	return err
+}
+
+// toldToStop returns who has ended Serve, for the log. If its transports have ended by themselves, as
+// when a client closes stdin, or if one has failed, it returns "".
+func (s *Server) toldToStop(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return context.Cause(ctx).Error() // names the signal, if there was one
+	}
+	select {
+	case <-s.quit:
+		return "Shutdown was called"
+	default:
+		return ""
+	}
 }
 
 // warn logs the warnings of Build, which Build does not return as an error.
@@ -294,6 +312,9 @@ func (s *Server) warn(faults []Fault) {
 // the calls after it. Only the first call has an effect.
 func (s *Server) drain(ctx context.Context) {
 	s.draining.Do(func() {
+		if why := s.toldToStop(ctx); why != "" {
+			s.cfg.logger.Info("the server stops", zap.String("why", why), zap.Duration("grace", s.cfg.grace))
+		}
 		grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		var late []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,6 +211,48 @@ func TestPanicsOfHooksHaveStacks(t *testing.T) {
 			if logs.Len() != 1 || logs.All()[0].ContextMap()["function"] != name || !strings.Contains(stacks(logs.All()), "start_test.go") {
 				t.Errorf("logged %s", stacks(logs.All()))
 			}
+		})
+	}
+}
+
+// TestStopsAreLogged: who reads the log can tell a server that was stopped from one that was killed. That a
+// client has closed stdin is no event.
+func TestStopsAreLogged(t *testing.T) {
+	t.Parallel()
+	for why, tt := range map[string]struct {
+		end    func(*framework.Server, context.CancelCauseFunc)
+		served carrier
+	}{
+		"a signal": {func(_ *framework.Server, cancel context.CancelCauseFunc) { cancel(errors.New("a signal")) }, untilDone},
+		"Shutdown was called": {func(s *framework.Server, _ context.CancelCauseFunc) {
+			_ = s.Shutdown(context.WithoutCancel(t.Context()))
+		}, untilDone},
+		"": {func(*framework.Server, context.CancelCauseFunc) {}, func(context.Context, transport.Host) error { return nil }},
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				core, logs := observer.New(zap.InfoLevel)
+				s := build(t, quiet(framework.WithLogger(zap.New(core))))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				var serving sync.WaitGroup
+				serving.Go(func() { _ = s.Serve(ctx, tt.served) })
+				synctest.Wait()
+				tt.end(s, cancel)
+				serving.Wait()
+				var got []string
+				for _, entry := range logs.FilterMessageSnippet("the server ").All() {
+					got = append(got, fmt.Sprint(entry.Level, " ", entry.Message, ": ", entry.ContextMap()["why"]))
+				}
+				var want []string
+				if why != "" {
+					want = []string{"info the server stops: " + why, "info the server has stopped: " + why}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("logged %q, want %q", got, want)
+				}
+			})
 		})
 	}
 }

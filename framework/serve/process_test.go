@@ -3,6 +3,7 @@
 package serve_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -85,6 +86,7 @@ func TestMainExitCodes(t *testing.T) {
 		{"greeter", []string{"--http", "127.0.0.1:0", "--page=192.0.2.1:80"}, 2, "others can reach 192.0.2.1:80"}, // before it serves anything
 		{"faulty", nil, 2, "bad name!"},
 		{"unstartable", nil, 1, "no database"},
+		{"unstartable", nil, 1, `"msg":"the server has ended"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.app+strings.Join(tt.args, " "), func(t *testing.T) {
@@ -179,6 +181,39 @@ func TestMainOutlivesItsClient(t *testing.T) {
 				t.Errorf("what it leaves is %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// A collector of logs can tell a server that was stopped from one that was killed.
+func TestMainLogsItsStop(t *testing.T) {
+	t.Parallel()
+	cmd, _ := program(t, "greeter", "--http", "127.0.0.1:0")
+	cmd.Stderr = nil
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop()
+	var logged []string
+	for lines := bufio.NewScanner(errs); lines.Scan(); {
+		if strings.Contains(lines.Text(), "serves MCP over HTTP on") {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			continue
+		}
+		var entry struct{ Level, Msg, Why string }
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			t.Errorf("%q: %v", lines.Text(), err)
+		}
+		logged = append(logged, entry.Level+" "+entry.Msg+": "+entry.Why)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if len(logged) != 2 || !strings.HasPrefix(logged[0], "info the server stops: terminated") || !strings.HasPrefix(logged[1], "info the server has stopped: ") {
+		t.Errorf("logged %q", logged)
 	}
 }
 

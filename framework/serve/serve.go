@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -134,6 +135,14 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 	if f.looks() {
 		return s.show(ctx, server, f)
 	}
+	err = s.serve(ctx, server, f)
+	if err != nil && s.program && !isatty.IsTerminal(os.Stderr.Fd()) { // on a terminal, the line of program is enough
+		server.Logger().Error("the server has ended", zap.Error(err))
+	}
+	return err
+}
+
+func (s *settings) serve(ctx context.Context, server *framework.Server, f *flags) error {
 	if err := f.strictly(server); err != nil {
 		return err
 	}
