@@ -88,7 +88,7 @@ var parts = []part{
 	},
 	{
 		"Warnings in the log", "The server goes on, except after `the server has ended`. The fields of the line name the component and the cause.",
-		[]string{"framework", "framework/mcpfx", "middleware", "transport/nethttp", "transport/internal/hostcall", "transport/internal/httpserver", "transport/internal/legacysse", "transport/internal/streamable"},
+		[]string{"framework", "framework/mcpfx", "framework/serve", "middleware", "transport/nethttp", "transport/internal/hostcall", "transport/internal/httpserver", "transport/internal/legacysse", "transport/internal/streamable"},
 		"", "", warnings, "",
 	},
 }

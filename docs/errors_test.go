@@ -448,11 +448,17 @@ func failures(s *source, file *ast.File) []message {
 	return all
 }
 
-// warnings finds the lines of the log from level warn up.
+// warnings finds the lines of the log from level warn up. Carriers have a function warn, which takes the
+// whole line.
 func warnings(s *source, file *ast.File) []message {
 	var all []message
 	inFunctions(file, func(n ast.Node, fn *ast.FuncDecl) {
 		call, ok := n.(*ast.CallExpr)
+		if ok && len(call.Args) == 1 && calleeName(call) == "warn" {
+			for _, text := range within(s, fn).texts(call.Args[0]) {
+				all = append(all, message{text: text, from: "log, warn"})
+			}
+		}
 		if !ok || len(call.Args) < 1 || calleeName(call) != "Warn" && calleeName(call) != "Error" {
 			return
 		}
