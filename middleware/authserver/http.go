@@ -49,7 +49,8 @@ func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	if errors.Is(err, errBusy) || errors.Is(err, session.ErrFull) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	passing := []error{errBusy, errNewer, session.ErrFull, context.DeadlineExceeded, context.Canceled}
+	if slices.ContainsFunc(passing, func(target error) bool { return errors.Is(err, target) }) {
 		return &refusal{http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err}
 	}
 	return &refusal{http.StatusInternalServerError, "server_error", "The authorization server failed.", err}

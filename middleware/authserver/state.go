@@ -15,6 +15,10 @@ import (
 
 // table keeps records of one kind in the store, as JSON. The ID of a record is a digest of its key,
 // so a reader of the store learns no code and no token from it.
+//
+// A record has its format in the member "v"; a record without it has format 1. A newer version of the
+// program must write a higher number if records have something that an older one must not drop. The
+// older one then answers errNewer, and does not change the record.
 type table[T any] struct {
 	kind  string
 	store session.Store
@@ -26,7 +30,14 @@ var errSame = errors.New("authserver: nothing has changed")
 // errBusy means that other processes changed a record as often as it was read.
 var errBusy = errors.New("authserver: too many changes at once")
 
-const maxConflicts = 100
+// errNewer means that a record has a higher format than this version of the program knows. Other
+// processes can read it.
+var errNewer = errors.New("a newer version of Kagami has written it")
+
+const (
+	maxConflicts = 100
+	recordFormat = 1
+)
 
 func (t table[T]) id(key string) string { return "as:" + t.kind + ":" + shortDigest(t.kind, key) }
 
@@ -42,10 +53,20 @@ func (t table[T]) read(ctx context.Context, key string) (*T, session.Record, err
 	if err != nil {
 		return nil, r, err
 	}
+	var head struct {
+		V int `json:"v"`
+	}
+	err = json.Unmarshal(r.Data, &head)
+	if err == nil && head.V > recordFormat {
+		err = errNewer
+	}
 	v := new(T)
 	decoder := json.NewDecoder(bytes.NewReader(r.Data))
 	decoder.UseNumber() // a float64 does not hold all numbers that claims of users may have
-	if err := decoder.Decode(v); err != nil {
+	if err == nil {
+		err = decoder.Decode(v)
+	}
+	if err != nil {
 		return nil, r, fmt.Errorf("authserver: a record of kind %s cannot be read: %w", t.kind, err)
 	}
 	return v, r, nil

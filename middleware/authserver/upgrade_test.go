@@ -1,0 +1,115 @@
+package authserver_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// marked is a store with records of one kind that another version of the program seems to have written.
+type marked struct {
+	session.Store
+
+	mu      sync.Mutex // guards all below
+	kind    string
+	version string
+	writes  int // to records of the kind
+	expires time.Time
+}
+
+func (m *marked) mark(kind, version string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kind, m.version, m.writes = kind, version, 0
+}
+
+// written returns how often the records of the kind were written, and when the last one expires.
+func (m *marked) written() (int, time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.writes, m.expires
+}
+
+func (m *marked) isMarked(id string) bool {
+	return m.kind != "" && strings.HasPrefix(id, "as:"+m.kind+":")
+}
+
+func (m *marked) Get(ctx context.Context, id string) (session.Record, error) {
+	r, err := m.Store.Get(ctx, id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil && m.isMarked(id) && m.version != "" {
+		r.Data = append([]byte(`{"v":`+m.version+`,"new":1,`), r.Data[1:]...)
+	}
+	return r, err
+}
+
+func (m *marked) note(r session.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.isMarked(r.ID) {
+		m.writes, m.expires = m.writes+1, r.Expires
+	}
+}
+
+func (m *marked) Update(ctx context.Context, r session.Record) error {
+	m.note(r)
+	return m.Store.Update(ctx, r)
+}
+
+func (m *marked) Create(ctx context.Context, r session.Record) error {
+	m.note(r)
+	return m.Store.Create(ctx, r)
+}
+
+// A record that a newer version of the program has written stays as it is. Otherwise an older process,
+// during an update, would drop what it does not know.
+func TestNewerRecords(t *testing.T) {
+	t.Parallel()
+	for kind, request := range map[string]func(s *site, id, code, refresh string, b *browser, page *answer) int{
+		"grant": func(s *site, id, _, refresh string, _ *browser, _ *answer) int { return s.refresh(id, refresh).status },
+		"owner": func(s *site, id, code, _ string, _ *browser, _ *answer) int { return s.redeem(id, code).status },
+		"client": func(s *site, id, _, refresh string, _ *browser, _ *answer) int {
+			return s.refresh(id, refresh).status
+		},
+		"clients": func(s *site, _, _, _ string, _ *browser, _ *answer) int {
+			return s.post("/register", plainClient).status
+		},
+		"visit": func(_ *site, _, _, _ string, b *browser, page *answer) int {
+			return b.press(page, "decision", "approve").status
+		},
+		"keys": func(s *site, _, _, _ string, _ *browser, _ *answer) int {
+			if err := s.server.ReplaceKeys(t.Context()); err != nil {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			store := &marked{Store: memory.New().Sessions()}
+			s := open(t, nil, authserver.Store(store), authserver.Seal(make([]byte, 32)))
+			id := s.register(plainClient)
+			_, refresh := s.grant(id, "ann")
+			code := s.browser().code(s.ask(id), "ann")
+			b := s.browser()
+			page := b.login(s.ask(id), "ann")
+			store.mark(kind, "2")
+			status := request(s, id, code, refresh, b, page)
+			if writes, _ := store.written(); status != http.StatusServiceUnavailable || writes != 0 {
+				t.Errorf("version 2: %d, and %d writes", status, writes)
+			}
+			store.mark(kind, "1")
+			if status := request(s, id, code, refresh, b, page); status >= http.StatusBadRequest {
+				t.Errorf("version 1: %d", status)
+			}
+		})
+	}
+}
