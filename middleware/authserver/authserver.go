@@ -232,6 +232,17 @@ type givenConsent struct {
 	At       time.Time `json:"at"`
 }
 
+// expires returns when the record may be forgotten: after latest, and after all of its grants. Grants
+// may live longer than Lives allows now, because they keep the end that they began with.
+func (o *owner) expires(latest time.Time) time.Time {
+	for _, g := range o.Grants {
+		if g.Until.After(latest) {
+			latest = g.Until
+		}
+	}
+	return latest.Add(time.Minute)
+}
+
 // maxOwned is the maximum number of grants of a user. Beyond it, the grant that ends first is
 // ended.
 const maxOwned = 200
@@ -257,7 +268,7 @@ func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, gi
 			o.Consents = append(o.Consents, *given)
 			o.Consents = o.Consents[max(len(o.Consents)-maxOwned, 0):]
 		}
-		return now.Add(s.lives.Grant + time.Minute), nil
+		return o.expires(now.Add(s.lives.Grant)), nil
 	})
 	if err == nil && ends.Reference != "" {
 		_, err = s.endOwned(ctx, ends)
@@ -274,7 +285,7 @@ func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int,
 	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
 		going = slices.DeleteFunc(slices.Clone(o.Grants), func(g ownedGrant) bool { return client != "" && g.Client != client })
 		o.Consents = slices.DeleteFunc(o.Consents, func(c givenConsent) bool { return client == "" || c.Client == client })
-		return time.Now().Add(s.lives.Grant + time.Minute), nil
+		return o.expires(time.Now().Add(s.lives.Grant)), nil
 	})
 	if err != nil {
 		return 0, err

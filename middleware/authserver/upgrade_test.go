@@ -113,3 +113,28 @@ func TestNewerRecords(t *testing.T) {
 		})
 	}
 }
+
+// The record of a user lives as long as the grants in it, also of an option that was longer before.
+func TestRevoke_AfterLivesWereShortened(t *testing.T) {
+	t.Parallel()
+	store := &marked{Store: memory.New().Sessions()}
+	store.mark("owner", "")
+	opts := []authserver.Option{authserver.Store(store), authserver.Seal(make([]byte, 32))}
+	before := open(t, nil, append(opts, authserver.Lives(authserver.Lifetimes{Grant: 365 * 24 * time.Hour}))...)
+	after := open(t, nil, opts...)
+	long := time.Now().Add(365 * 24 * time.Hour)
+	before.grant(before.register(plainClient), "ann")
+	after.grant(after.register(plainClient), "ann")
+	if _, expires := store.written(); expires.Before(long) {
+		t.Errorf("after another login, the record expires at %v, and a grant at %v", expires, long)
+	}
+	if n, err := after.server.Revoke(t.Context(), "ann", "another client"); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, expires := store.written(); expires.Before(long) {
+		t.Errorf("after Revoke, the record expires at %v, and a grant at %v", expires, long)
+	}
+	if n, err := after.server.Revoke(t.Context(), "ann", ""); n != 2 || err != nil {
+		t.Errorf("%d grants ended, %v", n, err)
+	}
+}
