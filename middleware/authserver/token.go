@@ -260,7 +260,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 			g.Key = t.key
 			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // scopes that the user has lost are also removed from the grant
 			var scopes []string
-			if scopes, err = narrower(g.Scopes, f.Get("scope")); err == nil {
+			if scopes, err = s.narrower(g, f.Get("scope")); err == nil {
 				answer, err = s.answer(ctx, t, g, scopes, now)
 			}
 		}
@@ -293,16 +293,17 @@ func (s *Server) stillUser(t *tokenRequest, g *grant) (User, error) {
 }
 
 // narrower returns the scopes that a refresh asks for, or all of the grant if it asks for none. It
-// narrows one token and not the grant (RFC 6749 §6).
-func narrower(granted []string, asked string) ([]string, error) {
-	names := strings.Fields(asked)
-	switch {
-	case len(names) == 0:
-		return granted, nil
-	case slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(granted, name) }):
+// narrows one token and not the grant (RFC 6749 §6). Scopes that this version of the program does not
+// have are left out. They stay in the grant, because another version may run beside this one.
+func (s *Server) narrower(g *grant, asked string) ([]string, error) {
+	names, known := strings.Fields(asked), s.scopesOf(g.Resource)
+	if slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(g.Scopes, name) }) {
 		return nil, refuse("invalid_scope", "A refresh cannot widen the scopes: authorize again.")
 	}
-	return narrow(granted, names), nil
+	return slices.DeleteFunc(slices.Clone(g.Scopes), func(name string) bool {
+		wanted := len(names) == 0 || slices.Contains(names, name)
+		return !wanted || !slices.ContainsFunc(known, func(scope Scope) bool { return scope.Name == name })
+	}), nil
 }
 
 // sameAnswer returns the answer of the last refresh for the token that it replaced. If this request
@@ -310,7 +311,7 @@ func narrower(granted []string, asked string) ([]string, error) {
 // still the same.
 func (s *Server) sameAnswer(t *tokenRequest, g *grant, now time.Time) (*tokenAnswer, error) {
 	last := &tokenAnswer{}
-	scopes, err := narrower(g.Scopes, t.form.Get("scope"))
+	scopes, err := s.narrower(g, t.form.Get("scope"))
 	if err == nil {
 		err = s.sealer.open("answer "+t.reference, g.Last, last)
 	}

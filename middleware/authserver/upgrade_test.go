@@ -138,3 +138,33 @@ func TestRevoke_AfterLivesWereShortened(t *testing.T) {
 		t.Errorf("%d grants ended, %v", n, err)
 	}
 }
+
+// A scope that a new version of the program does not have is in no new token, but stays in the grant.
+func TestRefresh_ScopeIsRemoved(t *testing.T) {
+	t.Parallel()
+	store := memory.New().Sessions()
+	opts := []authserver.Option{authserver.Store(store), authserver.Seal(make([]byte, 32))}
+	s := open(t, nil, opts...)
+	twin, err := authserver.New(s.issuer, authserver.Own(authserver.DevLogin(ann())), append(opts, authserver.Resource(s.resource),
+		authserver.Scopes(authserver.Scope{Name: "notes:read", Default: true}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refresh := func(id, token string, changes ...string) *answer {
+		return &answer{body: served(t, twin.Handler(), "/token", encoded(append([]string{
+			"grant_type", "refresh_token", "client_id", id, "refresh_token", token,
+		}, changes...)))}
+	}
+	id := s.register(plainClient)
+	_, token := s.grant(id, "ann")
+	a := refresh(id, token, "scope", "notes:read notes:write")
+	if a.text(t, "scope") != "notes:read" {
+		t.Errorf("%s", a.body)
+	}
+	if again := refresh(id, token); again.body != a.body {
+		t.Errorf("within Grace: %s, and then %s", a.body, again.body)
+	}
+	if back := s.refresh(id, a.text(t, "refresh_token")); back.text(t, "scope") != "notes:read notes:write" {
+		t.Errorf("at a process that has the scope: %s", back.body)
+	}
+}
