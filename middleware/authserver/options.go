@@ -102,6 +102,11 @@ func Store(s session.Store) Option { return optionFunc(func(c *config) { c.store
 // Seal encrypts secrets that the server must read again: the provider's tokens, private keys, and
 // answers kept for Grace. The first key seals, and all keys open. Each key has 32 bytes. Seal is
 // required with a store that is not in memory.
+//
+// To change the key, first add the new one behind the old one in all processes, because a process
+// that lacks it cannot open what others seal. Then put the new one first in all processes. Remove
+// the old one two days after the longest of Lives.Grant and the interval of Rotating has passed.
+// Until then, signing keys and the provider's tokens may be sealed with it.
 func Seal(keys ...[]byte) Option {
 	return optionFunc(func(c *config) { c.seals = append(c.seals, keys...) })
 }

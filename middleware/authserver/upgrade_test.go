@@ -1,6 +1,7 @@
 package authserver_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strings"
@@ -136,6 +137,42 @@ func TestRevoke_AfterLivesWereShortened(t *testing.T) {
 	}
 	if n, err := after.server.Revoke(t.Context(), "ann", ""); n != 2 || err != nil {
 		t.Errorf("%d grants ended, %v", n, err)
+	}
+}
+
+// While Seal changes in two steps, one process can open what another one seals.
+func TestSeal_Change(t *testing.T) {
+	t.Parallel()
+	first, second := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
+	for name, seals := range map[string][2][][]byte{
+		"the second key is added":   {{first}, {first, second}},
+		"the second key goes first": {{first, second}, {second, first}},
+		"the first key is removed":  {{second, first}, {second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := memory.New().Sessions()
+			old := open(t, nil, authserver.Store(store), authserver.Seal(seals[0]...))
+			updated, err := authserver.New(old.issuer, authserver.Own(authserver.DevLogin(ann())), noteScopes(),
+				authserver.Resource(old.resource), authserver.Store(store), authserver.Seal(seals[1]...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := old.register(plainClient)
+			_, token := old.grant(id, "ann")
+			form := func(token string) string {
+				return encoded([]string{"grant_type", "refresh_token", "client_id", id, "refresh_token", token})
+			}
+			atOld := old.post("/token", form(token)).body
+			if again := served(t, updated.Handler(), "/token", form(token)); again != atOld {
+				t.Errorf("the answer of the old process is %s, and then of the other one %s", atOld, again)
+			}
+			token = (&answer{body: atOld}).text(t, "refresh_token")
+			atUpdated := served(t, updated.Handler(), "/token", form(token))
+			if again := old.post("/token", form(token)).body; again != atUpdated || !strings.Contains(again, "access_token") {
+				t.Errorf("the answer of the updated process is %s, and then of the other one %s", atUpdated, again)
+			}
+		})
 	}
 }
 
