@@ -17,6 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -29,6 +30,8 @@ const fuzzPatience = 5 * time.Second
 // tool, including the handler. No call may panic, take longer than five seconds, or be answered
 // with a protocol error; isError results are allowed. Findings are kept in testdata/fuzz as usual.
 //
+// A call that can only be a task runs in its request, at the newest revision without tasks.
+//
 // The client answers no questions: a handler that asks gets ErrUnsupported. If the tool needs its
 // app's OneOf or Validation, build the app first. The same applies to [FuzzAgreement] and [Bench].
 func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
@@ -39,7 +42,7 @@ func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	f.Cleanup(func() { _ = c.Close() })
 	f.Fuzz(func(t *testing.T, arguments string, seed uint64) {
 		call := j.near(arguments, seed)
-		if complaint := b.try(t.Context(), c, tool.Name(), call); complaint != "" {
+		if complaint := b.try(t, c, tool.Name(), call); complaint != "" {
 			t.Errorf("testkit: %s\nsent: %s", complaint, call)
 		}
 	})
@@ -65,12 +68,20 @@ func seeded[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) *judge {
 }
 
 // try calls the tool, and returns a complaint about the outcome, or "" if it is as expected.
-func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) string {
-	ctx, cancel := context.WithTimeout(ctx, fuzzPatience)
-	defer cancel()
+func (b *bare) try(t testing.TB, c *client.Client, name string, arguments json.RawMessage) string {
+	t.Helper()
 	b.panicked.Store(nil)
 	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
-	_, err := c.Request(ctx, protocol.MethodCallTool, append(appendMember(params, "arguments", arguments), '}'))
+	params = append(appendMember(params, "arguments", arguments), '}')
+	err := send(t.Context(), c, params)
+	if onlyAsTask(err) {
+		early := b.connect(t, withoutTasks())
+		err = send(t.Context(), early, params)
+		_ = early.Close()
+		if refusesArguments(err) {
+			return ""
+		}
+	}
 	if p := b.panicked.Load(); p != nil {
 		return fmt.Sprintf("the handler panics: %v\n%s", p.Value, p.Stack)
 	}
@@ -85,6 +96,38 @@ func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments
 		return ""
 	}
 	return fmt.Sprintf("an error of the protocol instead of a result: %v", err)
+}
+
+// send calls a tool, and returns the error of a call that has no result.
+func send(ctx context.Context, c *client.Client, params json.RawMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, fuzzPatience)
+	defer cancel()
+	_, err := c.Request(ctx, protocol.MethodCallTool, params)
+	return err
+}
+
+// onlyAsTask reports whether a call was refused because it can only be a task.
+func onlyAsTask(err error) bool {
+	fault, ok := errors.AsType[*protocol.Fault](err)
+	return ok && fault.Kind == protocol.FaultMissingCapability && fault.Required != nil && fault.Required.Tasks
+}
+
+// refusesArguments reports whether the error lists the faults of arguments. Revisions without tasks
+// have no result for that.
+func refusesArguments(err error) bool {
+	refused, ok := errors.AsType[*protocol.Error](err)
+	if !ok || refused.Code != protocol.CodeInvalidParams {
+		return false
+	}
+	data, _ := refused.Data.(json.RawMessage)
+	_, lists := jsontext.Member(data, "issues")
+	return lists
+}
+
+// withoutTasks returns the newest revision that has no tasks. All tools run in their request there.
+func withoutTasks() *dialect.Dialect {
+	all := slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool { return d.CoreTasks() || d.TaskExtension() })
+	return all[len(all)-1]
 }
 
 func isObject(raw []byte) bool { return jsontext.KindOf(raw) == jsontext.KindObject }

@@ -13,7 +13,7 @@ func TryTool[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out], argumen
 	b := bareTool(t, tool)
 	c := b.connect(t, newest())
 	defer func() { _ = c.Close() }()
-	return b.try(t.Context(), c, tool.Name(), json.RawMessage(arguments))
+	return b.try(t, c, tool.Name(), json.RawMessage(arguments))
 }
 
 // Disagreement is what FuzzAgreement says of one call, if check were the tool's.

@@ -42,10 +42,23 @@ func TestFuzzFindsFaults(t *testing.T) {
 	broken := framework.Tool("broken", func(context.Context, struct{}) (string, error) {
 		return "", &protocol.Error{Code: 7, Message: "no"}
 	})
+	crashTask := framework.Tool("crash", func(_ context.Context, in struct {
+		Names []string `json:"names"`
+	},
+	) (string, error) {
+		return in.Names[len(in.Names)-1], nil
+	}, framework.Task(framework.TaskRequired))
+	brokenTask := framework.Tool("broken", func(context.Context, struct{}) (string, error) {
+		return "", &protocol.Error{Code: protocol.CodeInvalidParams, Message: "no"}
+	}, framework.Task(framework.TaskRequired))
 	for name, tt := range map[string]struct {
 		got  string
 		want string
 	}{
+		"a panic of a task":         {testkit.TryTool(t, crashTask, `{"names":[]}`), "the handler panics: runtime error: index out of range"},
+		"no panic of a task":        {testkit.TryTool(t, crashTask, `{"names":["a"]}`), ""},
+		"a refusal by a task":       {testkit.TryTool(t, crashTask, `{"names":1}`), ""},
+		"an error of a task":        {testkit.TryTool(t, brokenTask, `{}`), "an error of the protocol instead of a result"},
 		"a panic":                   {testkit.TryTool(t, crash, `{"names":[]}`), "the handler panics: runtime error: index out of range"},
 		"no panic":                  {testkit.TryTool(t, crash, `{"names":["a"]}`), ""},
 		"a refusal":                 {testkit.TryTool(t, crash, `{"names":1}`), ""},
