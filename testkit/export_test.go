@@ -16,6 +16,9 @@ func IsHandshake(s *Session) bool { return s.config.dialect.Handshake() }
 // Revision of the session.
 func Revision(s *Session) string { return s.config.dialect.String() }
 
+// Label is the label of the goroutines of a session.
+func Label(s *Session) string { return s.testServer.label }
+
 // ShareClaims gives the servers of Chaos one store, as a cluster has.
 func ShareClaims(s *Session) {
 	if c := s.chaos.Load(); c != nil {

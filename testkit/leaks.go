@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -31,16 +32,20 @@ func (st *testServer) labeled(t testing.TB, fn func() error) error {
 
 // owned is like labeled, for work on one frame.
 func (st *testServer) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
-	labels := pprof.Labels(leakLabel, st.name())
+	labels := pprof.Labels(leakLabel, st.label)
 	if text, ok := (frame{sent: true, text: sent}).request(); ok {
-		labels = pprof.Labels(leakLabel, st.name(), callLabel, text)
+		labels = pprof.Labels(leakLabel, st.label, callLabel, text)
 	}
 	pprof.Do(ctx, labels, func(context.Context) { err = fn() })
 	return err
 }
 
-// name returns a name that no other testServer has.
-func (st *testServer) name() string { return fmt.Sprintf("%p", st) }
+// lastLabel is the number in the label of the newest testServer. The address of a testServer would
+// not do as a label: another testServer may get it later, and goroutines keep their labels.
+var lastLabel atomic.Uint64
+
+// newLabel returns a label that no other testServer has.
+func newLabel() string { return strconv.FormatUint(lastLabel.Add(1), 10) }
 
 // Patience of the check. Goroutines that were cancelled may take a while to end. The check looks at
 // least leakLooks times, because goroutines do not end while a busy machine does not run the
@@ -59,7 +64,7 @@ func (st *testServer) watchGoroutines(t testing.TB, allowed []string) {
 		if t.Failed() {
 			return // a test that ends early leaves calls behind
 		}
-		left := leaked(st.name(), allowed)
+		left := leaked(st.label, allowed)
 		switch n := count(left); {
 		case n == 1:
 			t.Errorf("testkit: a goroutine outlives the session (MayLeave allows that by the name of a function):%s", stacks(left))
@@ -71,11 +76,11 @@ func (st *testServer) watchGoroutines(t testing.TB, allowed []string) {
 
 // leaked returns the goroutines that are left. It returns when none is left, or when the patience
 // ends.
-func leaked(name string, allowed []string) []group {
+func leaked(label string, allowed []string) []group {
 	deadline := time.Now().Add(leakPatience)
 	pause := time.Duration(0)
 	for look := 1; ; look++ {
-		left := slices.DeleteFunc(goroutinesOf(name), func(g group) bool {
+		left := slices.DeleteFunc(goroutinesOf(label), func(g group) bool {
 			return slices.ContainsFunc(allowed, func(fn string) bool { return strings.Contains(g.stack, fn) })
 		})
 		if len(left) == 0 || look >= leakLooks && time.Now().After(deadline) {
@@ -104,15 +109,15 @@ type group struct {
 }
 
 // goroutinesOf returns the goroutines with the label of a testServer.
-func goroutinesOf(name string) []group {
+func goroutinesOf(label string) []group {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return nil
 	}
-	label := fmt.Sprintf("%q:%q", leakLabel, name)
+	labeled := fmt.Sprintf("%q:%q", leakLabel, label)
 	var found []group
 	for text := range strings.SplitSeq(profile.String(), "\n\n") {
-		if strings.Contains(text, label) {
+		if strings.Contains(text, labeled) {
 			found = append(found, groupOf(text))
 		}
 	}

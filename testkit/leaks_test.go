@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,23 @@ func TestLeaks(t *testing.T) {
 	}
 	if got := failures(t, other); got != nil {
 		t.Errorf("another session's: %q", got)
+	}
+}
+
+// A goroutine keeps its label after its session. A later session must not have the same one.
+func TestLabelsAreNeverReused(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 20 {
+		for range 10 {
+			var label string
+			ended(t, func(t testing.TB) { label = testkit.Label(testkit.New(t, empty())) })
+			if label == "" || seen[label] {
+				t.Fatalf("the label %q after %d sessions", label, len(seen))
+			}
+			seen[label] = true
+		}
+		runtime.GC()
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // testServer is a server under test, with everything needed to make more servers like it. crash ends the
 // last of workers and resume appends one; mu guards workers.
 type testServer struct {
+	label   string // on its goroutines; see leakLabel
 	server  *framework.Server
 	app     *framework.App
 	source  func() *framework.App // returns a fresh app each time; nil if there is only one app
@@ -35,7 +36,7 @@ type testServer struct {
 func newTestServer[A AppSource](t testing.TB, source A, c config) *testServer {
 	t.Helper()
 	app, fresh := appOf(t, source)
-	st := &testServer{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
+	st := &testServer{label: newLabel(), app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
 	st.watchGoroutines(t, c.leaks)
 	if err := st.labeled(t, func() error { return st.open(t, c.store) }); err != nil {
 		t.Fatalf("testkit: %v", err)
@@ -162,7 +163,7 @@ func (st *testServer) resume(t testing.TB) {
 func (st *testServer) shutdown(t testing.TB, server *framework.Server) {
 	t.Helper()
 	if err := shutdown(t, server, st.timeout); err != nil {
-		t.Errorf("testkit: the server does not shut down: %v%s", err, atWork(goroutinesOf(st.name())))
+		t.Errorf("testkit: the server does not shut down: %v%s", err, atWork(goroutinesOf(st.label)))
 	}
 }
 
