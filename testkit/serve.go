@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,9 +40,8 @@ func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	go func() {
-		served <- server.Serve(ctx, nethttp.New("", append(opts, nethttp.Listener(l), nethttp.Grace(time.Millisecond))...))
-	}()
+	all := slices.Concat(opts, []nethttp.Option{nethttp.Listener(l), nethttp.Grace(time.Millisecond)}) // opts may be a part of a slice of the caller
+	go func() { served <- server.Serve(ctx, nethttp.New("", all...)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {
