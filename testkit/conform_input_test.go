@@ -17,7 +17,6 @@ const asksForms = `{"elicitation":{}}`
 // Error codes of 2026-07-28 (basic, "Error Codes").
 const (
 	codeHeaderMismatch     = -32020
-	codeMissingCapability  = -32021
 	codeUnsupportedVersion = -32022
 )
 

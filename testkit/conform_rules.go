@@ -422,11 +422,31 @@ func unfit(w *probe, tool json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if w.onlyTask(tool, r) {
+		return errNoSubject
+	}
 	if !w.dialect.ArgumentErrorsAreResults() {
 		return oneOf(r, jsonrpc.CodeInvalidParams)
 	}
 	_, err = toolResultOf(r, true)
 	return err
+}
+
+// onlyTask reports whether the tool is always a task. Servers refuse a call of it that cannot become
+// a task, before they look at the arguments.
+func (w *probe) onlyTask(tool json.RawMessage, r *response) bool {
+	if w.dialect.CoreTasks() {
+		execution, _ := jsontext.Member(tool, "execution")
+		support, _ := jsontext.Member(execution, "taskSupport")
+		return string(support) == `"required"`
+	}
+	if r.Error == nil || r.Error.Code != codeMissingCapability {
+		return false
+	}
+	required, _ := jsontext.Member(r.Error.Data, "requiredCapabilities")
+	extensions, _ := jsontext.Member(required, "extensions")
+	_, tasks := jsontext.Member(extensions, "io.modelcontextprotocol/tasks")
+	return tasks
 }
 
 // withoutArguments asks for a prompt that needs arguments without any.
@@ -448,6 +468,9 @@ func withoutArguments(w *probe, item json.RawMessage) error {
 // Names of the tools that are added to the app for rules about results.
 const toolSteps, toolFail = "testkit-steps", "testkit-fail"
 
+// codeMissingCapability is the code for a call that needs a capability that the client lacks.
+const codeMissingCapability = -32021
+
 type stepsOut struct {
 	Steps int `json:"steps"`
 }
@@ -455,8 +478,9 @@ type stepsOut struct {
 // withTools adds tools to the server while check runs.
 func withTools(check func(*probe) error) func(*probe) error {
 	return func(w *probe) error {
-		steps := framework.Tool(toolSteps, func(context.Context, struct{}) (stepsOut, error) { return stepsOut{3}, nil })
-		fail := framework.Tool(toolFail, func(context.Context, struct{}) (string, error) { return "", framework.UserErrorf("out of tea") })
+		about := framework.Describe("A tool of the testkit.") // framework.WithStrict refuses tools without a description
+		steps := framework.Tool(toolSteps, func(context.Context, struct{}) (stepsOut, error) { return stepsOut{3}, nil }, about)
+		fail := framework.Tool(toolFail, func(context.Context, struct{}) (string, error) { return "", framework.UserErrorf("out of tea") }, about)
 		if err := w.server.Add(steps, fail); err != nil {
 			return fmt.Errorf("adding tools of the testkit: %w", err)
 		}

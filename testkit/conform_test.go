@@ -1,6 +1,7 @@
 package testkit_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -22,6 +23,39 @@ func TestConformance(t *testing.T) {
 		t.Run(rev.String()+"/empty", func(t *testing.T) {
 			t.Parallel()
 			testkit.Conformance(t, empty, rev.String())
+		})
+	}
+}
+
+// A tool that is always a task cannot be called without a task, so that nothing is known about its
+// arguments.
+func TestConformanceOfTasks(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Film string `json:"film"`
+	}
+	app := framework.New("studio", "1").Add(framework.Tool("render", func(context.Context, in) (string, error) {
+		t.Error("the handler ran")
+		return "", nil
+	}, framework.Task(framework.TaskRequired)))
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			testkit.Conformance(t, app, rev.String())
+		})
+	}
+}
+
+// The tools that Conformance adds are as an app with WithStrict wants them.
+func TestConformanceOfAStrictApp(t *testing.T) {
+	t.Parallel()
+	app := framework.New("strict", "1", framework.WithStrict()).Add(framework.Tool("tea", func(context.Context, struct{}) (string, error) {
+		return "", nil
+	}, framework.Describe("Makes tea.")))
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			testkit.Conformance(t, app, rev.String())
 		})
 	}
 }
