@@ -147,6 +147,35 @@ func TestReplay(t *testing.T) {
 	})
 }
 
+// TestReplayOfRedactedWords: a name that Redact lists, and a redacted value, may also be words of the
+// protocol. The replay still calls the same tool at the same revision.
+func TestReplayOfRedactedWords(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Name string `json:"name"`
+		Year string `json:"year"`
+	}
+	app := framework.New("reports", "1").Add(framework.Tool("report_2026", func(_ context.Context, in in) (string, error) {
+		return "of " + in.Name, nil
+	}, framework.Describe("d")))
+	testkit.AllRevisions(t, app, func(t *testing.T, s *testkit.Session) {
+		path := filepath.Join(t.TempDir(), "report.jsonl")
+		t.Run("record", func(t *testing.T) {
+			s := testkit.New(t, app, testkit.AtOf(s), testkit.Redact("name", "year"))
+			s.Record(path)
+			s.CallRaw("report_2026", `{"name":"Annabel","year":"2026"}`).OK()
+		})
+		text, err := os.ReadFile(path)
+		if err != nil || strings.Contains(string(text), "Annabel") {
+			t.Errorf("%v\n%s", err, text)
+		}
+		got := failures(t, func(t testing.TB) { testkit.ReplayIn(t, app, path) })
+		if len(got) != 0 {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 type card struct {
 	Number string `json:"number"`
 	CVV    int    `json:"cvv"`

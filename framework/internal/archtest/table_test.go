@@ -79,7 +79,7 @@ var table = []rule{
 	// Only tests of binding itself import these two.
 	{prefix: "framework/internal/binding", internal: []string{"framework/internal/binding/internal/bindingtest", "framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/plan", "framework/internal/binding/repair", "framework/internal/binding/report", "framework/internal/binding/rules", "framework/internal/binding/schema", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10"}},
 	{prefix: "framework/internal/secretname"},
-	{prefix: "framework/serve/record", internal: []string{"framework/internal/secretname"}},
+	{prefix: "framework/serve/record", internal: []string{"framework/internal/secretname", "protocol"}},
 	{prefix: "framework/internal/uritemplate"},
 	{prefix: "framework/internal/archtest"},
 	{prefix: "framework/internal/catalog", internal: []string{

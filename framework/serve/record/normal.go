@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/secretname"
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // normal replaces secrets, and values that differ from run to run, in the frames of a session.
@@ -26,6 +27,9 @@ func newNormal(secret []string, frames []Frame) *normal {
 	n := &normal{secret: secret, names: make(map[string]string), last: make(map[string]int)}
 	for _, f := range frames {
 		if v, err := decodeAny(f.Text); err == nil {
+			for _, called := range calledIn(v) {
+				delete(called, "name")
+			}
 			n.collect("", shown, v)
 		}
 	}
@@ -58,7 +62,39 @@ func (n *normal) frame(text []byte) any {
 	if err != nil {
 		return n.part(string(text))
 	}
-	return n.walk("", shown, v)
+	out := n.walk("", shown, v)
+	before := calledIn(v)
+	for i, called := range calledIn(out) {
+		called["name"] = before[i]["name"]
+	}
+	return out
+}
+
+// calledIn returns the objects of a frame with the names of the tools, prompts and arguments that its
+// requests are about. Such a name does not come from the values of the app, and a server cannot serve
+// a request without it.
+func calledIn(v any) (all []map[string]any) {
+	batch, ok := v.([]any)
+	if !ok {
+		batch = []any{v}
+	}
+	for _, v := range batch {
+		request, _ := v.(map[string]any)
+		params, _ := request["params"].(map[string]any)
+		named := []any{}
+		switch request["method"] {
+		case protocol.MethodCallTool, protocol.MethodGetPrompt:
+			named = append(named, params)
+		case protocol.MethodComplete:
+			named = append(named, params["ref"], params["argument"])
+		}
+		for _, v := range named {
+			if called, ok := v.(map[string]any); ok && called["name"] != nil {
+				all = append(all, called)
+			}
+		}
+	}
+	return all
 }
 
 func decodeAny(text []byte) (v any, err error) {
@@ -169,7 +205,8 @@ func (n *normal) walk(member string, c cover, v any) any {
 
 // text returns a string with its placeholders.
 func (n *normal) text(member string, c cover, value string) string {
-	if member == "method" {
+	switch member {
+	case "method", "protocolVersion", "io.modelcontextprotocol/protocolVersion": // a server must understand them
 		return value
 	}
 	if name, ok := n.names[value]; ok {

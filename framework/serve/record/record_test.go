@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -42,6 +43,53 @@ func TestWriteAndRead(t *testing.T) {
 	for _, broken := range []string{"", "{}", `{"testkit":2}`, `{"testkit":1}` + "\n{}", `{"testkit":1}` + "\nx"} {
 		if _, _, err := record.Read([]byte(broken)); err == nil {
 			t.Errorf("Read(%q) is no error", broken)
+		}
+	}
+}
+
+// TestWhatServersMustUnderstand: the revision and the name of the called tool stay, also if Redact
+// lists "name", or a secret is a part of them.
+func TestWhatServersMustUnderstand(t *testing.T) {
+	t.Parallel()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+	for name, tt := range map[string]struct {
+		secret      []string
+		frame, want string
+	}{
+		"a number in a revision": {
+			[]string{"year"},
+			`{"method":"tools/call","params":{"name":"report",` + meta + `,"arguments":{"year":2026}}}`,
+			`{"method":"tools/call","params":{` + meta + `,"arguments":{"year":"<redacted>"},"name":"report"}}`,
+		},
+		"a number in the revision of initialize": {
+			[]string{"year"},
+			`{"method":"initialize","params":{"protocolVersion":"2025-11-25","x":{"year":2025}}}`,
+			`{"method":"initialize","params":{"protocolVersion":"2025-11-25","x":{"year":"<redacted>"}}}`,
+		},
+		"a secret in the name of a tool": {
+			nil,
+			`{"method":"tools/call","params":{"name":"test_door","arguments":{"password":"test"}}}`,
+			`{"method":"tools/call","params":{"arguments":{"password":"<redacted>"},"name":"test_door"}}`,
+		},
+		"names in a batch": {
+			[]string{"name"},
+			`[{"method":"tools/call","params":{"name":"greet","arguments":{"name":"Annabel","door":"greet"}}},{"method":"x"},{"method":"prompts/get","params":{"name":"poem"}}]`,
+			`[{"method":"tools/call","params":{"arguments":{"door":"greet","name":"<redacted>"},"name":"greet"}},{"method":"x"},{"method":"prompts/get","params":{"name":"poem"}}]`,
+		},
+		"the name of a prompt": {
+			[]string{"name"},
+			`{"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"poem"},"argument":{"name":"of","value":"Ann"}}}`,
+			`{"method":"completion/complete","params":{"argument":{"name":"of","value":"Ann"},"ref":{"name":"poem","type":"ref/prompt"}}}`,
+		},
+	} {
+		var text bytes.Buffer
+		if err := record.Write(&text, record.Head{}, tt.secret, []record.Frame{{Sent: true, Text: []byte(tt.frame)}}); err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(text.String(), "\n")
+		var have, want any
+		if json.Unmarshal([]byte(got), &have) != nil || json.Unmarshal([]byte(`{"client":`+tt.want+`}`), &want) != nil || !reflect.DeepEqual(have, want) {
+			t.Errorf("%s: %swant %s", name, got, tt.want)
 		}
 	}
 }
