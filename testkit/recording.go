@@ -40,7 +40,7 @@ func caller(h record.Head) *framework.Principal {
 // Record writes the session's frames, redacted and normalized, to a file for [Replay]. The file is
 // written when the test ends, unless the test failed or was skipped. It has all frames of the
 // session from its beginning, one per line. The first line has the caller: subject, issuer, scopes
-// and claims. A session under [Session.Chaos] cannot be recorded.
+// and claims. A session under [Session.Chaos] or with [Faults] cannot be recorded.
 //
 // Three kinds of secrets are redacted. The first are strings under names of secrets
 // (framework.IsSecretName) and under the names of [Redact], also in JSON inside a text. The second
@@ -53,6 +53,9 @@ func (s *Session) Record(path string) {
 	s.t.Helper()
 	if s.chaos.Load() != nil {
 		s.t.Fatalf("testkit: Record(%q): %s", path, underChaos)
+	}
+	if s.config.faults != nil {
+		s.t.Fatalf("testkit: Record(%q): the carrier of the session repeats answers: use a session without Faults", path)
 	}
 	s.t.Cleanup(func() {
 		s.t.Helper()

@@ -95,6 +95,18 @@ func TestRecordUnderChaos(t *testing.T) {
 	}
 }
 
+// A carrier with faults repeats answers, and no server does that again.
+func TestRecordWithFaults(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "door.jsonl")
+	mustFail{func(t testing.TB) {
+		testkit.New(t, door("Welcome"), testkit.Faults(7)).Record(path)
+	}, []string{"Record", "Faults"}}.once(t)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the record was written: %v", err)
+	}
+}
+
 // Who called is the same in the replay, as far as it is no secret.
 func TestReplayOfAPrincipal(t *testing.T) { //nolint:tparallel // the subtest leaves what is replayed
 	t.Parallel()
