@@ -26,7 +26,8 @@ type Chained struct {
 	end    framework.Handler
 	server func() (*framework.Server, error)
 
-	asking sync.Mutex // guards forms
+	asking sync.Mutex // guards the fields below
+	asks   bool       // OnElicit was called
 	forms  []scripted[any]
 }
 
@@ -56,10 +57,12 @@ func (c *Chained) End(h framework.Handler) *Chained {
 }
 
 // OnElicit answers the next question with a message that contains text, as [Session.OnElicit] does.
-// A step or the end may ask it. Without OnElicit, the client cannot be asked.
+// A step or the end may ask it. Without OnElicit, the client cannot be asked. Call returns an
+// error if a question has no answer, but not if an answer is not used.
 func (c *Chained) OnElicit(text string, answer any) *Chained {
 	c.asking.Lock()
 	defer c.asking.Unlock()
+	c.asks = true
 	c.forms = append(c.forms, scripted[any]{text, answer})
 	return c
 }
@@ -93,7 +96,7 @@ func (c *Chained) clientOptions() []client.Option {
 	opts := []client.Option{client.Name("testkit", "1"), client.Revisions(newest().Revision())}
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	if len(c.forms) > 0 {
+	if c.asks {
 		opts = append(opts, client.OnElicit(c.elicit), client.UncheckedForms())
 	}
 	return opts

@@ -193,6 +193,19 @@ func TestChainFails(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	chain := testkit.Chain().OnElicit("really?", true).End(func(ctx context.Context, _ *framework.Call) (*framework.Result, error) {
+		_, err := framework.Elicit[bool](ctx, "really?")
+		if errors.Is(err, framework.ErrUnsupported) { // as a step may do for clients that cannot be asked
+			err = nil
+		}
+		return &framework.Result{Body: &protocol.CallToolResult{}}, err
+	})
+	if _, err := chain.Call(t.Context(), nil); err != nil {
+		t.Errorf("the first call: %v", err)
+	}
+	if _, err := chain.Call(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no OnElicit answers that") {
+		t.Errorf("the second call, without an answer: %v", err)
+	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := testkit.Chain().Call(ended, nil); !errors.Is(err, context.Canceled) {
