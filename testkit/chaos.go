@@ -35,7 +35,7 @@ const (
 // each Once.
 //
 // The session needs an AppSource that is a function. Each execution has a server of its own, which
-// shares only the secret of the states with the others. The first execution of a round ends right
+// shares the secret of the states with the others, and the store of the session or the app. The first execution of a round ends right
 // after its first effect, the next one after the second, and so on. Each ends as by a crash: nothing of it is
 // kept. The first execution without a further effect to crash after is sent once more, and the call
 // continues with that answer. If questions or effects differ between the two, the test fails.
@@ -117,6 +117,7 @@ type outcome struct {
 	err     error
 	effects []string
 	crashed bool
+	shared  bool // the servers have the claims in common
 }
 
 // stage records the effects of one execution, and ends the execution after a number of them.
@@ -143,7 +144,11 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	s := c.s
 	s.t.Helper()
 	st := &stage{after: after}
-	server, err := s.testServer.source().BuildForTest(&testhook.Hooks{
+	app := s.testServer.source()
+	if s.config.store != nil {
+		app = on(app, s.config.store)
+	}
+	server, err := app.BuildForTest(&testhook.Hooks{
 		Logger: s.testServer.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: s.testServer.differs, Performed: st.performed, Now: s.testServer.now,
 	})
 	if err != nil {
@@ -164,7 +169,7 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.got.raw, st.got.err = raw, err
+	st.got.raw, st.got.err, st.got.shared = raw, err, server.Claims() != nil
 	return st.got
 }
 
@@ -176,7 +181,7 @@ func (c *chaos) compare(method string, params json.RawMessage, first, second out
 		t.Helper()
 		t.Errorf("testkit: a round of %s that is sent again %s\nsent:  %s\nfirst: %v\nagain: %v", method, what, params, one, other)
 	}
-	if c.claims != nil { // the servers share the outcome of the first execution
+	if first.shared { // the second execution got the outcome of the first
 		if !bytes.Equal(first.raw, second.raw) || !sameRefusal(first.err, second.err) {
 			report("has another outcome", first, second)
 		}

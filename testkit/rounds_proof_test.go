@@ -2,9 +2,11 @@ package testkit_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -77,26 +79,30 @@ func (w *world) check(t *testing.T, st story, most int) {
 func TestStoriesUnderChaos(t *testing.T) {
 	t.Parallel()
 	for _, st := range stories() {
-		for _, mode := range []string{"alone", "shared"} {
+		for _, mode := range []string{"alone", "shared", "store"} {
 			t.Run(st.name+", "+mode, func(t *testing.T) {
 				t.Parallel()
 				var ws worlds
+				opts := st.opts
+				if mode == "store" {
+					opts = append(slices.Clip(opts), testkit.Store(memory.New()))
+				}
 				testkit.AllCarriers(t, st.app(&ws), func(t *testing.T, s *testkit.Session) {
 					w := ws.of(t)
 					s.Chaos()
-					most := 0
 					if mode == "shared" {
 						testkit.ShareClaims(s)
-						if st.name == "at most once" {
-							most = 1
-						}
+					}
+					most := 0
+					if mode != "alone" && st.name == "at most once" {
+						most = 1
 					}
 					st.script(s)
 					if got := st.call(s).Text(); got != st.want {
 						t.Errorf("got %q, want %q (%v)", got, st.want, w.last)
 					}
 					w.check(t, st, most)
-				}, st.opts...)
+				}, opts...)
 			})
 		}
 	}

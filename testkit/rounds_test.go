@@ -14,7 +14,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/change"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -222,6 +227,39 @@ func TestChaos(t *testing.T) {
 		})
 	}
 }
+
+// TestChaosOfSharedStores: servers that share a store keep the outcome of a round, and execute it only
+// once. The option Store replaces the app's store in all of them.
+func TestChaosOfSharedStores(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	for name, tt := range map[string]struct {
+		store framework.Store
+		opts  []testkit.Option
+	}{
+		"of the app":     {store, nil},
+		"of the session": {foreign{t}, []testkit.Option{testkit.Store(store)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			s := testkit.New(t, func() *framework.App { return booking(w)().UseStore(tt.store) }, tt.opts...)
+			s.Chaos()
+			answers("Who?", "Ann", "Nights?", 2, "Pay?", true)(s)
+			s.CallRaw("book", `{"Room":"blue"}`).OK().Mentions("blue for Ann")
+		})
+	}
+}
+
+// foreign is a store that must not be used.
+type foreign struct{ t *testing.T }
+
+func (f foreign) used() { f.t.Error("the app's store is used") }
+
+func (f foreign) Sessions() session.Store { f.used(); return nil }
+func (f foreign) Tasks() task.Store       { f.used(); return nil }
+func (f foreign) Events() eventlog.Store  { f.used(); return nil }
+func (f foreign) Changes() change.Bus     { f.used(); return nil }
 
 // TestLongAnswers: what is too long to travel waits in the store that all share.
 func TestLongAnswers(t *testing.T) {
