@@ -43,7 +43,9 @@ func Over(name string) Option {
 func AtOf(s *Session) Option { return at(s.config.dialect) }
 
 // ReplayIn is Replay for a test of tests.
-func ReplayIn(t testing.TB, app *framework.App, path string) { replay(t, app, path) }
+func ReplayIn(t testing.TB, app *framework.App, path string, opts ...Option) {
+	replay(t, app, path, opts)
+}
 
 // Given is what the runners of bodies look at first.
 var Given = given

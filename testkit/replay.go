@@ -26,25 +26,32 @@ import (
 //
 // Redacted values are sent as they are in the record. An exchange that depends on time, such as
 // polling a task until it ends, may go differently.
-func Replay[A AppSource](t *testing.T, app A, path string) {
+//
+// The options Timeout, Store and MayLeave are as for [New], but the default of Timeout is 10 s, for
+// one frame. Others have no effect: the revision and the caller are those in the record.
+func Replay[A AppSource](t *testing.T, app A, path string, opts ...Option) {
 	t.Helper()
-	replay(t, app, path)
+	replay(t, app, path, opts)
 }
 
-func replay[A AppSource](t testing.TB, app A, path string) {
+func replay[A AppSource](t testing.TB, app A, path string, opts []Option) {
 	t.Helper()
+	if slices.Contains(opts, nil) {
+		t.Fatalf("testkit: Replay(%q): an Option is nil: remove it", path)
+		return
+	}
 	head, lines, err := loadRecord(path)
 	if err != nil {
 		t.Fatalf("testkit: Replay(%q): %v", path, err)
 		return
 	}
-	c := newConfig(nil)
+	c := newConfig(slices.Concat([]Option{Timeout(replayPatience)}, opts))
 	st := newTestServer(t, app, c)
 	ctx := t.Context()
 	if who := caller(head); who != nil {
 		ctx = transport.WithPrincipal(ctx, expanded(st.server, who))
 	}
-	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
+	p := &player{t: t, ctx: ctx, patience: c.timeout, path: path, bound: make(map[string]string), open: make(map[string]bool)}
 	_ = st.labeled(t, func() error { p.conn = inmem.Dial(ctx, st.server); return nil })
 	t.Cleanup(func() { _ = p.conn.Close() })
 	for i, line := range lines {
@@ -80,9 +87,11 @@ type player struct {
 	early []any             // frames that came before they were expected
 	open  map[string]bool   // requests without an answer yet, by kindOf their answer
 	sent  string            // the last frame sent
+
+	patience time.Duration // how long a frame may take
 }
 
-// replayPatience is how long a frame may take.
+// replayPatience is how long a frame may take without the option Timeout.
 const replayPatience = 10 * time.Second
 
 func (p *player) send(frame any) {
@@ -96,7 +105,7 @@ func (p *player) send(frame any) {
 	if method := object["method"]; method != nil && object["id"] != nil && method != protocol.MethodListen { // its answer comes only when the client stops listening
 		p.open[answerTo(object["id"])] = true
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, replayPatience)
+	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
 	defer cancel()
 	if err := p.conn.Write(ctx, []byte(text)); err != nil {
 		p.t.Fatalf("testkit: Replay(%q): line %d cannot be sent: %v\nsent: %s", p.path, p.line, err, text)
@@ -139,7 +148,7 @@ func (p *player) named(v string) string {
 // expect waits for the frame that the record has.
 func (p *player) expect(want any) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, replayPatience)
+	ctx, cancel := context.WithTimeout(p.ctx, p.patience)
 	defer cancel()
 	for i := 0; ; i++ {
 		if i == len(p.early) {

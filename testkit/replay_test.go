@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -257,6 +259,33 @@ func TestReplayOfTimes(t *testing.T) {
 			s.CallRaw("pay", `{"card":{"number":"4111-1111-1111","cvv":321}}`).OK()
 		})
 		testkit.Replay(t, till, path)
+	})
+}
+
+// TestReplayWithOptions: a replay needs the options that its session needed.
+func TestReplayWithOptions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "clean.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		app := framework.New("long", "1").UseStore(foreign{t}).Add(framework.Tool("clean", func(context.Context, struct{}) (string, error) {
+			go forgotten(release)
+			time.Sleep(3 * time.Hour)
+			return "clean", nil
+		}, framework.Describe("d")))
+		opts := []testkit.Option{testkit.Timeout(24 * time.Hour), testkit.MayLeave("testkit_test.forgotten"), testkit.Store(memory.New())}
+		if got := failures(t, func(t testing.TB) {
+			s := testkit.New(t, app, opts...)
+			s.Record(path)
+			s.CallRaw("clean", "").OK()
+		}); got != nil {
+			t.Errorf("recording: %q", got)
+		}
+		if got := failures(t, func(t testing.TB) { testkit.ReplayIn(t, app, path, opts...) }); got != nil {
+			t.Errorf("replaying: %q", got)
+		}
+		mustFail{func(t testing.TB) { testkit.ReplayIn(t, app, path, nil) }, []string{"an Option is nil"}}.once(t)
 	})
 }
 
