@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -79,10 +80,41 @@ func (c *clock) lives() []time.Duration {
 	return []time.Duration{time.Minute}
 }
 
-const (
-	early = 5 * time.Millisecond // maximum amount that a store may round off a lifetime
-	late  = 30 * time.Second     // maximum time until a store notices that a lifetime is over, or an event
-)
+// early is the maximum amount that a store may round off a lifetime.
+const early = 5 * time.Millisecond
+
+// late is the maximum time until a store notices that a lifetime or a context is over, or an event.
+var late = 30 * time.Second // shorter in the tests of this package
+
+// heeded calls fn, the method of a store with this name. If fn goes on after the end of ctx, heeded
+// fails the test and does not wait any longer.
+func heeded[T any](ctx context.Context, t testing.TB, name string, fn func() (T, error)) (T, error) {
+	t.Helper()
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := fn()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+	}
+	timeout := time.NewTimer(late)
+	defer timeout.Stop()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-timeout.C:
+		t.Errorf("%s goes on %v after the end of its context", name, late)
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
 
 // mortal is an item that must expire.
 type mortal struct {

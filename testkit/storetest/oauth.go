@@ -158,25 +158,31 @@ func oauthRaces(t *testing.T, s oauth.Store) {
 func oauthLocks(t *testing.T, s oauth.Store) {
 	t.Helper()
 	k := tokensOf("locks")
-	unlock, err := s.Lock(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := s.Lock(t.Context(), tokensOf("others"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other()
+	unlock := locked(t, s, k)
+	locked(t, s, tokensOf("others"))()
 	if _, err := s.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)}); err != nil {
 		t.Errorf("Put under a lock: %v", err)
 	}
 	unlock()
 	unlock()
-	again, err := s.Lock(t.Context(), k)
+	locked(t, s, k)()
+}
+
+// locked locks a key. If that takes long, it ends the test.
+func locked(t *testing.T, s oauth.Store, k oauth.Key) (unlock func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), late)
+	t.Cleanup(cancel)
+	unlock, err := lock(ctx, t, s, k)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Lock: %v", err)
 	}
-	again()
+	return unlock
+}
+
+func lock(ctx context.Context, t *testing.T, s oauth.Store, k oauth.Key) (unlock func(), err error) {
+	t.Helper()
+	return heeded(ctx, t, "Lock", func() (func(), error) { return s.Lock(ctx, k) })
 }
 
 // RunOAuthNodes tests the lock of a store that several processes share. open returns two values that
@@ -185,39 +191,29 @@ func RunOAuthNodes(t *testing.T, open func(t *testing.T) (a, b oauth.Store)) {
 	t.Helper()
 	a, b := open(t)
 	k := tokensOf("nodes")
-	unlock, err := a.Lock(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := locked(t, a, k)
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if second, err := b.Lock(ctx, k); err == nil {
+	if second, err := lock(ctx, t, b, k); err == nil {
 		second()
 		t.Error("two processes have the lock of one key")
 	} else if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Lock: %v", err)
 	}
 	unlock()
-	again, err := b.Lock(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
+	locked(t, b, k)()
 }
 
 // oauthContexts: a context that has ended ends waiting calls, and changes nothing.
 func oauthContexts(t *testing.T, s oauth.Store) {
 	t.Helper()
 	k := tokensOf("contexts")
-	unlock, err := s.Lock(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := locked(t, s, k)
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if second, err := s.Lock(ctx, k); err == nil {
+	if second, err := lock(ctx, t, s, k); err == nil {
 		second() // a store that only one process uses does not need to lock
 	} else if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Lock: %v", err)

@@ -51,7 +51,7 @@ func work(t testing.TB, a, b line, enough int, do func(l line, lease task.Lease)
 func (l line) each(ctx context.Context, do func(lease task.Lease)) {
 	l.t.Helper()
 	for {
-		lease, err := l.queue.Take(ctx)
+		lease, err := l.await(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				l.t.Errorf("Take: %v", err)
@@ -128,7 +128,7 @@ func queueEndRace(t *testing.T, a, b line) {
 	take := func(l line, within time.Duration) bool {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		lease, err := l.queue.Take(ctx)
+		lease, err := l.await(ctx)
 		if err != nil {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Take: %v", err)

@@ -123,6 +123,24 @@ func (s ownMutex) overwrite(ctx context.Context, key string, value []byte, life 
 	return err
 }
 
+// deafQueue is a queue that goes on with Take when the context has ended.
+type deafQueue struct{ storetest.QueueStore }
+
+func (s deafQueue) Take(ctx context.Context) (task.Lease, error) {
+	return s.QueueStore.Take(context.WithoutCancel(ctx))
+}
+
+// deafLock is a store with a lock that does not heed the context.
+type deafLock struct {
+	oauth.Store
+	mu *sync.Mutex
+}
+
+func (s deafLock) Lock(context.Context, oauth.Key) (func(), error) {
+	s.mu.Lock()
+	return sync.OnceFunc(s.mu.Unlock), nil
+}
+
 // broken returns the suites that fail, by the value of asBroken.
 func broken() map[string]func(t *testing.T) {
 	return map[string]func(t *testing.T){
@@ -162,6 +180,20 @@ func broken() map[string]func(t *testing.T) {
 				return all, all
 			})
 		},
+		"deafLock": func(t *testing.T) {
+			t.Helper()
+			storetest.RunOAuthNodes(t, func(*testing.T) (a, b oauth.Store) {
+				all := deafLock{oauth.Memory(), new(sync.Mutex)}
+				return all, all
+			})
+		},
+		"deafQueue": func(t *testing.T) {
+			t.Helper()
+			storetest.Queue(t, func(_ testing.TB, life time.Duration) (a, b storetest.QueueStore) {
+				s := deafQueue{memory.Sized(memory.Bounds{LeaseLife: life}).Tasks().(storetest.QueueStore)}
+				return s, s
+			})
+		},
 		"forgetful": func(t *testing.T) {
 			t.Helper()
 			storetest.Events(t, func(testing.TB) eventlog.Store { return forgetful{memory.New().Events()} })
@@ -179,6 +211,7 @@ func TestBrokenStore(t *testing.T) {
 	if run == nil {
 		t.Skip("it fails: see TestFailuresTellTheRule and TestBrokenStoresFail")
 	}
+	storetest.HurryUp()
 	run(t)
 }
 
@@ -204,6 +237,8 @@ func TestBrokenStoresFail(t *testing.T) {
 		"ownMutex":    {"^RaceOfClaims$", "--- FAIL: TestBrokenStore/RaceOfClaims"},
 		"ownRecords":  {"^Create$", "--- FAIL: TestBrokenStore/Create"},
 		"lockless":    {"", "two processes have the lock"},
+		"deafLock":    {"", "Lock goes on"},
+		"deafQueue":   {"^TakeEnds$", "Take goes on"},
 		"forgetful":   {"^ReadWhileAppending$", "99 of 500 events"},
 		"conflicting": {"^RaceOfEnds$", "conflicts"},
 	} {
