@@ -15,7 +15,7 @@ import (
 )
 
 // patience ends a test that would hang. A successful test does not wait for it.
-const patience = time.Minute
+var patience = time.Minute // shorter in the tests of this package
 
 // reply is one frame that the client read.
 type reply struct {
@@ -36,6 +36,7 @@ type client struct {
 	sent   atomic.Value // the latest request, for messages; a string
 	frames [][]byte
 	copies [][]byte
+	stuck  bool // Close did not return
 }
 
 // dial opens a connection. After the test, when the carrier has ended, the host's faults are
@@ -52,10 +53,24 @@ func dial(t testing.TB, s setup) *client {
 	return c
 }
 
-func (c *client) finish() {
-	if err := c.conn.Close(); err != nil {
+// hangUp closes the connection. If Close does not return, hangUp ends the test.
+func (c *client) hangUp() {
+	c.t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- c.conn.Close() }()
+	c.stuck = true
+	err := within(c.t, "Close to return", closed)
+	c.stuck = false
+	if err != nil {
 		c.t.Errorf("Close: %v", err)
 	}
+}
+
+func (c *client) finish() {
+	if c.stuck {
+		return
+	}
+	c.hangUp()
 	for i, frame := range c.frames {
 		if !bytes.Equal(frame, c.copies[i]) {
 			c.t.Errorf("frame %d, which Read had given away, was overwritten: %.80q", i, frame)
@@ -67,13 +82,24 @@ func (c *client) finish() {
 // of them.
 func (h *host) check(t testing.TB) {
 	t.Helper()
-	h.later.Wait()
+	h.sent(t)
 	for _, fault := range h.problems() {
 		t.Error(fault)
 	}
 	if accepted, ended := h.accepted.Load(), h.ended.Load(); accepted != ended {
 		t.Errorf("%d frames were accepted and %d exchanges have ended, although the carrier has", accepted, ended)
 	}
+}
+
+// sent waits for the sending outside of exchanges.
+func (h *host) sent(t testing.TB) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		h.later.Wait()
+		close(done)
+	}()
+	within(t, "Send to return, outside of an exchange", done)
 }
 
 // send writes one request, and overwrites the buffer as soon as Write returns.

@@ -46,7 +46,7 @@ type note struct {
 // may return it when it ends.
 var ErrRefused = errors.New("transporttest: the scripted host takes no more frames")
 
-// host does what requests tell it, and records faults of the carrier. Accept appends to connections
+// host does what requests tell it, and records faults of the carrier. Accept adds to connections
 // and order, and fault appends to faults; mu guards them. Tests read the channels.
 type host struct {
 	concurrent bool // Accept may be called while another Accept runs
@@ -61,12 +61,14 @@ type host struct {
 
 	mu          sync.Mutex // guards the rest
 	faults      []string
-	connections []*transport.Connection // one for each Accept
-	order       []int                   // IDs, as accepted
+	connections map[int]*transport.Connection // by the ID of the frame
+	order       []int                         // IDs, as accepted
 }
 
 func newHost() *host {
 	return &host{
+		connections: map[int]*transport.Connection{},
+
 		released:  make(chan struct{}),
 		holding:   make(chan struct{}, 64),
 		cancelled: make(chan error, 64),
@@ -129,7 +131,7 @@ func (h *host) record(x *exchange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if x.conn != nil {
-		h.connections = append(h.connections, x.conn)
+		h.connections[x.call.ID] = x.conn
 	}
 	h.order = append(h.order, x.call.ID)
 }

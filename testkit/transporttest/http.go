@@ -1,9 +1,11 @@
 package transporttest
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,21 +45,15 @@ type SiteFunc = func(t testing.TB, host transport.Host, s Settings) Site
 // tests what the specification requires and how the server handles hostile clients.
 func HTTP(t *testing.T, serve SiteFunc) {
 	t.Helper()
-	streamable := func(t testing.TB, host transport.Host) transport.Conn {
-		return dialStreamable(t, httpClient(t, nil), serve(t, host, Settings{Grace: time.Second}).URL)
-	}
-	sse := func(t testing.TB, host transport.Host) transport.Conn {
-		return dialSSE(t, httpClient(t, nil), serve(t, host, Settings{Grace: time.Second}).SSE)
-	}
+	streamable := func(t testing.TB, site Site) transport.Conn { return dialStreamable(t, httpClient(t, nil), site.URL) }
+	sse := func(t testing.TB, site Site) transport.Conn { return dialSSE(t, httpClient(t, nil), site.SSE) }
 	t.Run("StreamableSuite", func(t *testing.T) {
 		t.Parallel()
-		Suite(t, streamable, Requests, Streams)
-		testPanic(t, setup{open: streamable, requests: true, streams: true})
+		testBinding(t, serve, streamable, Requests, Streams)
 	})
 	t.Run("SSESuite", func(t *testing.T) {
 		t.Parallel()
-		Suite(t, sse, Streams)
-		testPanic(t, setup{open: sse, streams: true})
+		testBinding(t, serve, sse, Streams)
 	})
 	for _, test := range []struct {
 		name, rule string
@@ -91,6 +87,27 @@ func HTTP(t *testing.T, serve SiteFunc) {
 			test.run(t, serve)
 		})
 	}
+}
+
+// testBinding tests one binding of a carrier over HTTP.
+func testBinding(t *testing.T, serve SiteFunc, dial func(testing.TB, Site) transport.Conn, traits ...Trait) {
+	t.Helper()
+	open := func(t testing.TB, host transport.Host) transport.Conn {
+		return dial(t, serve(t, host, Settings{Grace: time.Second}))
+	}
+	Suite(t, open, traits...)
+	testPanic(t, setup{open: open, requests: slices.Contains(traits, Requests), streams: true})
+	connections(t, func(t testing.TB) *served {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		t.Cleanup(cancel)
+		h, over := newHost(), make(chan error, 1)
+		site := serve(t, h, Settings{Grace: time.Second})
+		return &served{
+			t: t, ctx: ctx, host: h, over: over,
+			dial: func(context.Context) (transport.Conn, error) { return dial(t, site), nil },
+			stop: func() { site.Stop(); over <- nil },
+		}
+	})
 }
 
 // testPanic: a server over HTTP survives a panic of a host that does not recover panics itself.

@@ -26,27 +26,55 @@ func Stop(t *testing.T, open func(t testing.TB) (carrier transport.Transport, di
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			told(t, test.rule)
-			h := newHost()
-			carrier, dial := open(t)
-			ctx, stop := context.WithCancel(t.Context())
-			t.Cleanup(stop)
-			served := make(chan error, 1)
-			go func() { served <- carrier.Serve(ctx, stopping{h, test.grace}) }()
-			alive, cancel := context.WithTimeout(t.Context(), patience)
-			t.Cleanup(cancel)
-			conn, err := dial(alive)
-			if err != nil {
-				t.Fatalf("connecting: %v", err)
-			}
-			c := &client{t: t, ctx: alive, conn: conn, host: h}
-			test.run(t, c, stop)
-			if err := within(t, "Serve to return", served); err != nil {
-				t.Errorf("Serve: %v", err)
-			}
+			s := serve(t, open, test.grace)
+			c := s.client()
+			test.run(t, c, s.stop)
+			s.wait()
 			c.finish()
-			h.check(t)
 		})
 	}
+}
+
+// served is a carrier that serves a host.
+type served struct {
+	t    testing.TB
+	ctx  context.Context //nolint:containedctx // of the clients
+	host *host
+	dial func(context.Context) (transport.Conn, error)
+	stop func() // ends the context of Serve
+	over chan error
+}
+
+// serve opens a carrier and calls its Serve.
+func serve(t testing.TB, open func(testing.TB) (transport.Transport, func(context.Context) (transport.Conn, error)), grace time.Duration) *served {
+	t.Helper()
+	carrier, dial := open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	alive, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	s := &served{t: t, ctx: alive, host: newHost(), dial: dial, stop: stop, over: make(chan error, 1)}
+	go func() { s.over <- carrier.Serve(ctx, stopping{s.host, grace}) }()
+	return s
+}
+
+// client connects a client.
+func (s *served) client() *client {
+	s.t.Helper()
+	conn, err := s.dial(s.ctx)
+	if err != nil {
+		s.t.Fatalf("connecting: %v", err)
+	}
+	return &client{t: s.t, ctx: s.ctx, conn: conn, host: s.host}
+}
+
+// wait waits for the end of Serve.
+func (s *served) wait() {
+	s.t.Helper()
+	if err := within(s.t, "Serve to return", s.over); err != nil {
+		s.t.Errorf("Serve: %v", err)
+	}
+	s.host.check(s.t)
 }
 
 // shortGrace is long enough to detect a carrier that cancels too early.
@@ -80,7 +108,5 @@ func testGraceIsOver(t *testing.T, c *client, stop func()) {
 	if after := time.Since(began); after < shortGrace {
 		t.Errorf("the exchange was cancelled after %v, and the host has a grace period of %v", after, shortGrace)
 	}
-	if cause == nil {
-		t.Error("the exchange was cancelled without a cause")
-	}
+	wantCause(t, cause)
 }

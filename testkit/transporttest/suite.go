@@ -20,8 +20,8 @@
 //   - the end of one side ends the other side
 //
 // The scripted host uses its own JSON-RPC frames, not MCP. A carrier that needs a session or
-// headers needs an adapter in open. [Stop] tests what a carrier does when its context ends. For carriers
-// over HTTP, [HTTP] runs [Suite], tests the shutdown, and tests the requirements of the specification.
+// headers needs an adapter in open. [Connections] tests a carrier that serves several clients. [Stop]
+// tests what a carrier does when its context ends. For carriers over HTTP, [HTTP] runs [Suite], tests the shutdown, and tests the requirements of the specification.
 package transporttest
 
 import (
@@ -62,7 +62,8 @@ type setup struct {
 	requests, streams bool
 }
 
-// Suite runs all tests, in parallel. Without traits, it leaves nothing out.
+// Suite runs all tests, in parallel. Without traits, it leaves nothing out. Each test uses one
+// connection of a carrier. [Connections] tests what several have in common.
 func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.Conn, traits ...Trait) {
 	t.Helper()
 	with := setup{open: open, requests: slices.Contains(traits, Requests), streams: slices.Contains(traits, Streams)}
@@ -271,7 +272,7 @@ func testConnection(t *testing.T, s setup) {
 		first.echo(id, "a")
 		second.echo(id, "b")
 	}
-	a, b := first.host.connection(t), second.host.connection(t)
+	a, b := first.host.connection(t, 1, 2, 3), second.host.connection(t, 1, 2, 3)
 	if a == b {
 		t.Error("two connections have the same Connection")
 	}
@@ -282,22 +283,25 @@ func testConnection(t *testing.T, s setup) {
 		t.Error("OnClose was called while the connection lasts")
 	default:
 	}
-	if err := first.conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	first.hangUp()
 	within(t, "Connection.OnClose after Close", gone)
 	second.echo(4, "still there")
 }
 
-// connection returns the connection of all frames. If there is more than one, it ends the test.
-func (h *host) connection(t testing.TB) *transport.Connection {
+// connection returns the Connection of the frames with these IDs. If they do not have the same one,
+// it ends the test.
+func (h *host) connection(t testing.TB, ids ...int) *transport.Connection {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if all := slices.Compact(slices.Clone(h.connections)); len(all) != 1 || all[0] == nil {
+	var all []*transport.Connection
+	for _, id := range ids {
+		all = append(all, h.connections[id])
+	}
+	if all = slices.Compact(all); len(all) != 1 || all[0] == nil {
 		t.Fatalf("the frames of one connection came with %d Connections", len(all))
 	}
-	return h.connections[0]
+	return all[0]
 }
 
 // testSilent: an exchange may send no answer, like the exchange of a notification.
@@ -341,13 +345,17 @@ func testCloseCancels(t *testing.T, s setup) {
 	for range n {
 		within(t, "the exchanges to begin", c.host.holding)
 	}
-	if err := c.conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	c.hangUp()
 	for range n {
-		if cause := within(t, "the exchanges to be cancelled", c.host.cancelled); cause == nil {
-			t.Error("an exchange was cancelled without a cause")
-		}
+		wantCause(t, within(t, "the exchanges to be cancelled", c.host.cancelled))
+	}
+}
+
+// wantCause fails the test if a context ended without a cause of its own.
+func wantCause(t *testing.T, cause error) {
+	t.Helper()
+	if cause == context.Canceled { //nolint:errorlint // context.Cause returns this error itself if there is no cause
+		t.Error("an exchange was cancelled without a cause")
 	}
 }
 
@@ -359,9 +367,7 @@ func testCloseReleasesReader(t *testing.T, s setup) {
 		_, err := c.conn.Read(c.ctx)
 		read <- err
 	}()
-	if err := c.conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	c.hangUp()
 	if err := within(t, "Read to end with Close", read); err == nil {
 		t.Error("Read returned a frame that nobody sent")
 	}
@@ -371,9 +377,7 @@ func testCloseReleasesReader(t *testing.T, s setup) {
 func testCloseReleasesSenders(t *testing.T, s setup) {
 	c := dial(t, s)
 	c.send(1, "many", script{Count: 5000, From: 8})
-	if err := c.conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	c.hangUp()
 	// The cleanup of the test checks that the exchange has ended.
 }
 
@@ -381,9 +385,7 @@ func testAfterClose(t *testing.T, s setup) {
 	c := dial(t, s)
 	c.echo(1, "open")
 	for range 2 {
-		if err := c.conn.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		c.hangUp()
 	}
 	c.wantEOF()
 	if err := c.write(2, "echo", script{}); err == nil {

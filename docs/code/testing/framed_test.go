@@ -241,14 +241,16 @@ func TestFramed(t *testing.T) {
 	})
 }
 
-func TestFramedStops(t *testing.T) {
-	transporttest.Stop(t, func(t testing.TB) (transport.Transport, func(context.Context) (transport.Conn, error)) {
-		listener := listenFramed(t)
-		return Framed{listener}, func(ctx context.Context) (transport.Conn, error) {
-			return dialFramed(ctx, listener.Addr().String())
-		}
-	})
+func openFramed(t testing.TB) (transport.Transport, func(context.Context) (transport.Conn, error)) {
+	listener := listenFramed(t)
+	return Framed{listener}, func(ctx context.Context) (transport.Conn, error) {
+		return dialFramed(ctx, listener.Addr().String())
+	}
 }
+
+func TestFramedConnections(t *testing.T) { transporttest.Connections(t, openFramed) }
+
+func TestFramedStops(t *testing.T) { transporttest.Stop(t, openFramed) }
 
 // pipes is a listener in memory. The test sends the server's ends.
 type pipes struct {
