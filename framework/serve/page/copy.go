@@ -84,7 +84,10 @@ func (p *Page) asTest(c *call) string {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "// app is the server's own: see the guide on testing.\nfunc Test%s(t *testing.T) {\n", goName(c.Name))
 	_, _ = fmt.Fprintf(&out, "\ts := testkit.New(t, app, testkit.At(protocol.Rev%s))\n", goName(c.Revision))
-	_, _ = fmt.Fprintf(&out, "\tanswer := s.CallRaw(%s, %s)\n", strconv.Quote(c.Name), goRaw(orEmpty(c.Arguments)))
+	for _, q := range askedIn(p.wire.ofCall(c.ID)) {
+		out.WriteString(q.scripted())
+	}
+	_, _ = fmt.Fprintf(&out, "\tanswer := s.CallRaw(%s, %s)\n", strconv.Quote(c.Name), goUnmasked(orEmpty(c.Arguments)))
 	judge := "OK"
 	switch {
 	case c.Phase != phaseResult:
@@ -126,7 +129,7 @@ func (p *Page) asClient(c *call) string {
 	case protocol.MethodPing:
 		request = "err = c.Ping(ctx)"
 	default:
-		request = fmt.Sprintf("result, err := c.CallTool(ctx, %s, json.RawMessage(%s))", name, goRaw(orEmpty(c.Arguments)))
+		request = fmt.Sprintf("result, err := c.CallTool(ctx, %s, json.RawMessage(%s))", name, goUnmasked(orEmpty(c.Arguments)))
 	}
 	return fmt.Sprintf("c, err := client.Connect(ctx, %s)\nif err != nil {\n\treturn err\n}\ndefer c.Close()\n%s\n", to, request)
 }
@@ -184,12 +187,22 @@ func goRaw(text string) string {
 	return strconv.Quote(text)
 }
 
+// goUnmasked returns a Go expression for a text that has the environment variable SECRET in place of
+// a masked secret.
+func goUnmasked(text string) string {
+	if !strings.Contains(text, "•••") {
+		return goRaw(text)
+	}
+	return "strings.ReplaceAll(" + goRaw(text) + `, "•••", os.Getenv("SECRET"))`
+}
+
 func goMap(arguments json.RawMessage) string {
 	var values map[string]string
 	if json.Unmarshal(arguments, &values) != nil {
 		return "{}"
 	}
-	return strings.TrimPrefix(fmt.Sprintf("%#v", values), "map[string]string")
+	literal := strings.TrimPrefix(fmt.Sprintf("%#v", values), "map[string]string")
+	return strings.ReplaceAll(literal, `"•••"`, `os.Getenv("SECRET")`)
 }
 
 // inName matches the parts of a tool's name that a Go name may contain.

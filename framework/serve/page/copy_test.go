@@ -209,6 +209,45 @@ var app = framework.New("calc", "1.0").Add(framework.Tool("add", add))
 	}
 }
 
+// TestCopiedQuestions: the copy of a call as a Go test answers the questions of the server as the page
+// did, and no copy shows a secret or the bullets in its place.
+func TestCopiedQuestions(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Door  string `json:"door"`
+		Token string `json:"token"`
+	}
+	type form struct {
+		Password string `json:"password"`
+	}
+	open := framework.Tool("open", func(ctx context.Context, in in) (string, error) {
+		_, err := framework.Elicit[form](ctx, "Open "+in.Door+"?")
+		return "open", err
+	})
+	for _, revision := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
+		for action, answer := range map[string]string{
+			"accept":  `strings.ReplaceAll(` + "`" + `{"password":"•••"}` + "`" + `, "•••", os.Getenv("SECRET"))`,
+			"decline": "testkit.Decline",
+			"cancel":  "testkit.Cancel",
+		} {
+			b := opened(t, page.Options{Host: host(t, open), Revision: revision})
+			b.ask(http.MethodGet, "/api/offers", "", nil)
+			id := b.start(`{"method":"tools/call","name":"open","arguments":{"door":"the safe","token":"s3same"}}`)
+			b.ask(http.MethodPost, "/api/questions/"+b.question().ID, `{"action":"`+action+`","content":{"password":"hunter2"}}`, nil)
+			b.end(id)
+			copied := b.do(http.MethodGet, "/api/calls/"+id+"/copy/test", "", nil).body
+			for _, want := range []string{`s.OnElicit("Open the safe?", `, answer, `{"door":"the safe","token":"•••"}` + "`" + `, "•••", os.Getenv("SECRET"))`} {
+				if !strings.Contains(copied, want) {
+					t.Errorf("%s, %s: no %s in\n%s", revision, action, want, copied)
+				}
+			}
+			if strings.Contains(copied, "s3same") || strings.Contains(copied, "hunter2") {
+				t.Errorf("%s, %s: a secret is shown:\n%s", revision, action, copied)
+			}
+		}
+	}
+}
+
 // TestCopiedTexts: the copy of a call as a Go test expects what testkit reads from its answer.
 func TestCopiedTexts(t *testing.T) {
 	t.Parallel()
