@@ -13,7 +13,7 @@ import (
 // Serve serves an app over HTTP on a port of its own, for clients outside the test, and returns the
 // URL of its endpoint. source receives that URL, because an authenticator must know it
 // (auth.Resource). The server also serves the authenticator's metadata, and the options in opts,
-// such as nethttp.Route. The server ends with the test.
+// such as nethttp.Route, except options that change the URL. The server ends with the test.
 func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp.Option) (url string) {
 	t.Helper()
 	if source == nil {
@@ -40,7 +40,14 @@ func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	all := slices.Concat(opts, []nethttp.Option{nethttp.Listener(l), nethttp.Grace(time.Millisecond)}) // opts may be a part of a slice of the caller
+	all := slices.Concat(opts, []nethttp.Option{ // opts may be a part of a slice of the caller
+		nethttp.Listener(l), nethttp.Grace(time.Millisecond),
+		nethttp.OnEndpoint(func(at string) {
+			if at != url {
+				t.Errorf("testkit: Serve: the app was made for %s, and its endpoint is %s: leave out nethttp.Path and nethttp.TLS", url, at)
+			}
+		}),
+	})
 	go func() { served <- server.Serve(ctx, nethttp.New("", all...)) }()
 	t.Cleanup(func() {
 		cancel()

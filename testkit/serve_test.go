@@ -9,6 +9,17 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
+// TestServeElsewhere: options must not change the URL that the app was made for.
+func TestServeElsewhere(t *testing.T) {
+	t.Parallel()
+	mustFail{func(t testing.TB) {
+		url := testkit.Serve(t, func(string) *framework.App { return empty() }, nethttp.Path("/api/mcp"))
+		if _, err := client.Connect(t.Context(), client.HTTP(url)); err == nil {
+			t.Errorf("something is there")
+		}
+	}, []string{"Serve", "/api/mcp", "nethttp.Path"}}.once(t)
+}
+
 // TestServeKeepsTheCallersOptions: options may be a part of a slice that other calls of Serve also get.
 func TestServeKeepsTheCallersOptions(t *testing.T) {
 	t.Parallel()
