@@ -123,6 +123,29 @@ func (s ownMutex) overwrite(ctx context.Context, key string, value []byte, life 
 	return err
 }
 
+// bounded is a store of records with at most 1 MiB of data.
+type bounded struct{ session.Store }
+
+func (s bounded) Create(ctx context.Context, r session.Record) error {
+	if len(r.Data) > 1<<20 {
+		return errors.New("the data is too large")
+	}
+	return s.Store.Create(ctx, r)
+}
+
+func (s bounded) Update(ctx context.Context, r session.Record) error {
+	if len(r.Data) > 1<<20 {
+		return errors.New("the data is too large")
+	}
+	return s.Store.Update(ctx, r)
+}
+
+// A store need not take more data than the suite says.
+func TestSessionsOfABoundedStore(t *testing.T) {
+	t.Parallel()
+	storetest.Sessions(t, func(testing.TB) session.Store { return bounded{memory.New().Sessions()} })
+}
+
 // deafQueue is a queue that goes on with Take when the context has ended.
 type deafQueue struct{ storetest.QueueStore }
 
