@@ -201,8 +201,9 @@ func (a *Answer) Omits(words ...string) *Answer {
 }
 
 // Text returns the text of all blocks, contents or messages, or of the error. The text of embedded
-// resources, and the name, URI and description of links, are included. If there is no text, Text
-// returns the JSON. Structured content is not included; see [Answer.JSON].
+// resources, and the name, URI and description of links, are included. Structured content is not
+// included; see [Answer.JSON]. If the answer has no text, such as an image alone, Text returns "". If
+// the answer is not of a tool, a resource or a prompt, Text returns its JSON.
 func (a *Answer) Text() string {
 	if a.refused != nil {
 		return a.refused.Text

@@ -414,3 +414,14 @@ func TestUnchecked(t *testing.T) {
 		s.CallRaw("count", "").OK().Mentions("2")
 	}
 }
+
+// TestTextOfAnImage: an answer without a text has the text "", and not its JSON.
+func TestTextOfAnImage(t *testing.T) {
+	t.Parallel()
+	app := framework.New("kit", "1").Add(framework.Tool("chart", func(context.Context, struct{}) (framework.Content, error) {
+		return framework.Content{protocol.Image{Data: []byte("x"), MIME: "image/png"}}, nil
+	}))
+	if got := testkit.New(t, app).CallRaw("chart", "").OK().Text(); got != "" {
+		t.Errorf("the text %q", got)
+	}
+}
