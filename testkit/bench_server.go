@@ -22,6 +22,7 @@ type bare struct {
 	ctx      context.Context //nolint:containedctx // of the test
 	server   *framework.Server
 	panicked atomic.Pointer[engine.PanicError] // the latest panic of a handler
+	called   atomic.Bool                       // a call has reached the tool
 }
 
 // newBare builds and starts a bare server.
@@ -74,9 +75,10 @@ func bareTool(t testing.TB, tool framework.Component, opts ...framework.AppOptio
 	return b
 }
 
-// watch is middleware that keeps panics, because clients do not see them.
+// watch is middleware that keeps what clients do not see: panics, and whether the tool was called.
 func (b *bare) watch(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		b.called.Store(true)
 		result, err := next(ctx, call)
 		if p, ok := errors.AsType[*engine.PanicError](err); ok {
 			b.panicked.Store(p)

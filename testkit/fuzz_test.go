@@ -63,7 +63,8 @@ func TestFuzzFindsFaults(t *testing.T) {
 		"no panic":                  {testkit.TryTool(t, crash, `{"names":["a"]}`), ""},
 		"a refusal":                 {testkit.TryTool(t, crash, `{"names":1}`), ""},
 		"an error of the protocol":  {testkit.TryTool(t, broken, `{}`), "an error of the protocol instead of a result"},
-		"no object":                 {testkit.TryTool(t, broken, `[]`), ""},
+		"an error for a text":       {testkit.TryTool(t, broken, `"{}"`), "an error of the protocol instead of a result"},
+		"no object":                 {testkit.TryTool(t, broken, `7`), ""},
 		"a schema that is stricter": {testkit.Disagreement(t, rawTool(), pass, `{"city":"Paris"}`), "accepts what its schema refuses"},
 		"a tool that is stricter": {
 			testkit.Disagreement(t, rawTool(), rawTool().Check, `{"city":"Oslo","days":1}`), "",
