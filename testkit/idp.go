@@ -174,13 +174,19 @@ func (i *Issuer) Introspection() (endpoint, clientID, clientSecret string) {
 	return i.url + "/introspect", "resource", i.secret
 }
 
-// Token signs a token that is valid for ttl from now on. If ttl is negative, the token has already
-// expired. The server must refuse a token for an audience other than its own.
+// Token signs a token that is valid for ttl from now on, rounded up to whole seconds. If ttl is
+// negative, the token has already expired. Use a minute or more for that, because servers may have a
+// leeway, such as the 30 s of auth.JWT. The server must refuse a token for an audience other than its
+// own.
 func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...string) string {
 	now := time.Now()
+	expires := now.Add(ttl)
+	if ttl > 0 {
+		expires = expires.Add(time.Second - 1)
+	}
 	return i.Sign(map[string]any{
 		"iss": i.url, "sub": subject, "aud": audience, "scope": strings.Join(scopes, " "),
-		"iat": now.Unix(), "exp": now.Add(ttl).Unix(), "jti": rand.Text(),
+		"iat": now.Unix(), "exp": expires.Unix(), "jti": rand.Text(),
 	})
 }
 

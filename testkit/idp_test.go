@@ -2,6 +2,7 @@ package testkit_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -67,6 +68,22 @@ func TestIdP(t *testing.T) {
 	idp.Down(true)
 	if status, _ := ask(t, http.MethodGet, idp.JWKS(), "", "", ""); status != http.StatusServiceUnavailable {
 		t.Errorf("an issuer that is down answers %d", status)
+	}
+}
+
+// TestIdPShortToken: a token is valid for its time, although "exp" has whole seconds.
+func TestIdPShortToken(t *testing.T) {
+	t.Parallel()
+	before := time.Now()
+	_, payload, _ := strings.Cut(testkit.IdP(t).Token("alice", "x", time.Millisecond), ".")
+	payload, _, _ = strings.Cut(payload, ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	var claims struct{ Exp int64 }
+	if err == nil {
+		err = json.Unmarshal(text, &claims)
+	}
+	if err != nil || time.Unix(claims.Exp, 0).Before(before.Add(time.Millisecond)) {
+		t.Errorf("it expires at %d, and was made at %v: %v", claims.Exp, before, err)
 	}
 }
 
