@@ -284,13 +284,22 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 
 // greet prints a hint for a person who has started the server in a terminal.
 func (s *settings) greet() {
-	if in, ok := s.in.(*os.File); !ok || !isatty.IsTerminal(in.Fd()) {
+	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
 		return
 	}
 	_, _ = fmt.Fprintf(s.errs, `%[1]s speaks MCP on stdin and stdout, one JSON-RPC message a line, and waits for a client.
 Try it from another terminal: kagami call --cmd %[2]s TOOL key=value
 See what it offers: %[2]s --inspect, or in a browser: %[2]s --page
 `, programName(), os.Args[0])
+}
+
+// isTerminal reports whether f is a terminal. It does not call f.Fd, after which a read that waits could not be
+// interrupted by Close.
+func isTerminal(f *os.File) (is bool) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) })
+	}
+	return is
 }
 
 func programName() string { return filepath.Base(os.Args[0]) }
