@@ -531,9 +531,11 @@ func TestNew_Faults(t *testing.T) {
 			t.Errorf("%s: no fault", name)
 		}
 	}
-	reserved := authserver.DevLogin(authserver.User{Subject: "x", Claims: map[string]any{"aud": "y"}})
-	if _, err := authserver.New("http://localhost:1", authserver.Own(reserved)); err == nil || !strings.Contains(err.Error(), "aud") {
-		t.Errorf("a reserved claim: %v", err)
+	for _, name := range []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "scope", "gid", "cnf", "act"} {
+		reserved := authserver.DevLogin(authserver.User{Subject: "x", Claims: map[string]any{name: "y"}})
+		if _, err := authserver.New("http://localhost:1", authserver.Own(reserved)); err == nil || !strings.Contains(err.Error(), `"`+name+`"`) {
+			t.Errorf("the claim %s: %v", name, err)
+		}
 	}
 	public := authserver.Client{ID: "public", RedirectURIs: []string{callback}, Grants: []string{"authorization_code", "client_credentials"}}
 	if _, err := authserver.New("http://localhost:1", own, authserver.Clients(public)); err == nil {

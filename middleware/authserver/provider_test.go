@@ -1,0 +1,163 @@
+package authserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// provider is one that a test changes, without refresh tokens. An issuer of the testkit has its keys.
+type provider struct {
+	url  string
+	keys *testkit.Issuer
+
+	mu     sync.Mutex // guards all below
+	nonce  string
+	claims map[string]any // further claims of ID tokens
+	life   float64        // of its tokens, in seconds
+	user   int            // status of its answers about the user
+	spaces int            // in its metadata
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	p := &provider{keys: testkit.IdP(t), life: 3600, user: http.StatusOK}
+	mux := http.NewServeMux()
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	p.url = web.URL
+	answer := func(pattern string, document func(r *http.Request) (status int, members map[string]any)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			p.mu.Lock()
+			status, members := document(r)
+			p.mu.Unlock()
+			text, err := json.Marshal(members)
+			if err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(status)
+			_, _ = w.Write(text)
+		})
+	}
+	answer("GET /.well-known/openid-configuration", func(*http.Request) (int, map[string]any) {
+		return http.StatusOK, map[string]any{
+			"issuer": p.url, "authorization_endpoint": p.url + "/authorize", "token_endpoint": p.url + "/token",
+			"jwks_uri": p.keys.JWKS(), "userinfo_endpoint": p.url + "/user", "spaces": strings.Repeat(" ", p.spaces),
+		}
+	})
+	answer("POST /token", func(*http.Request) (int, map[string]any) {
+		claims := map[string]any{"iss": p.url, "sub": "ann", "aud": "shop", "nonce": p.nonce, "exp": time.Now().Add(time.Minute).Unix()}
+		maps.Copy(claims, p.claims)
+		return http.StatusOK, map[string]any{"access_token": "upstream", "token_type": "Bearer", "expires_in": p.life, "id_token": p.keys.Sign(claims)}
+	})
+	answer("GET /user", func(r *http.Request) (int, map[string]any) {
+		if r.Header.Get("Authorization") != "Bearer upstream" {
+			t.Errorf("asked about the user with %q", r.Header.Get("Authorization"))
+		}
+		return p.user, map[string]any{"sub": "ann"}
+	})
+	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		p.change(func() { p.nonce = q.Get("nonce") })
+		http.Redirect(w, r, q.Get("redirect_uri")+"?code=c&state="+q.Get("state"), http.StatusFound)
+	})
+	return p
+}
+
+func (p *provider) change(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fn()
+}
+
+// site is a site in front of the provider, which asks it before each call.
+func (p *provider) site(t *testing.T) *site {
+	t.Helper()
+	return open(t, authserver.Broker(authserver.Provider{Issuer: p.url, ClientID: "shop", ClientSecret: "secret"}, authserver.Vouch(0)))
+}
+
+// status is how the guard refuses a token, or 200.
+func (s *site) status(token string) int {
+	s.t.Helper()
+	_, err := s.guard.Authenticate(s.t.Context(), http.Header{"Authorization": {"Bearer " + token}})
+	if err == nil {
+		return http.StatusOK
+	}
+	refused, ok := errors.AsType[*transport.AuthError](err)
+	if !ok {
+		s.t.Fatal(err)
+	}
+	return refused.Status
+}
+
+// An ID token logs a user in if it was issued to this client.
+func TestBroker_AuthorizedParty(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := p.site(t)
+	id := s.register(plainClient)
+	for name, tt := range map[string]struct {
+		claims map[string]any
+		in     bool
+	}{
+		"nobody named":  {nil, true},
+		"this client":   {map[string]any{"aud": []string{"shop", "another"}, "azp": "shop"}, true},
+		"another":       {map[string]any{"aud": []string{"shop", "another"}, "azp": "another"}, false},
+		"another alone": {map[string]any{"azp": "another"}, false},
+	} {
+		p.change(func() { p.claims = tt.claims })
+		b := s.browser()
+		if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); (a.to != nil) != tt.in {
+			t.Errorf("%s: %d %v %s", name, a.status, a.to, a.body)
+		}
+	}
+}
+
+// Without refresh tokens, the provider's answer about the user decides, until its token expires.
+func TestBroker_UserInfo(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		life       float64
+		user, want int
+	}{
+		"known":       {3600, http.StatusOK, http.StatusOK},
+		"no life set": {0, http.StatusOK, http.StatusOK},
+		"removed":     {3600, http.StatusUnauthorized, http.StatusUnauthorized},
+		"forbidden":   {3600, http.StatusForbidden, http.StatusUnauthorized},
+		"away":        {3600, http.StatusInternalServerError, http.StatusServiceUnavailable},
+		"no endpoint": {3600, http.StatusNotFound, http.StatusServiceUnavailable},
+		"expired":     {0.1, http.StatusOK, http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t)
+			p.life, p.user = tt.life, tt.user
+			s := p.site(t)
+			access, _ := s.browser().enter(s.register(plainClient))
+			if got := s.status(access); got != tt.want {
+				t.Errorf("the guard answers %d", got)
+			}
+		})
+	}
+}
+
+// Metadata of more than a megabyte is not read to its end.
+func TestBroker_LongMetadata(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.spaces = 2 << 20
+	s := p.site(t)
+	if a := s.browser().do(http.MethodGet, s.ask(s.register(plainClient)), nil); a.status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
