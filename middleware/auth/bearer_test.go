@@ -113,6 +113,24 @@ func TestImplies(t *testing.T) {
 	}
 }
 
+// The scopes that two guards imply do not meet in the list of a verifier that returns it twice.
+func TestImplies_NotShared(t *testing.T) {
+	t.Parallel()
+	kept := &transport.Principal{Subject: "alice", Scopes: append(make([]string, 0, 8), "base")}
+	v := auth.VerifierFunc(func(context.Context, string) (*transport.Principal, error) { return kept, nil })
+	var got []*transport.Principal
+	for _, implied := range []string{"read", "write"} {
+		p, err := auth.Bearer(v, auth.Implies("base", implied)).Authenticate(t.Context(), bearer("key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, p)
+	}
+	if fmt.Sprint(got[0].Scopes, got[1].Scopes, kept.Scopes) != "[base read] [base write] [base]" {
+		t.Errorf("%v, %v, of %v", got[0].Scopes, got[1].Scopes, kept.Scopes)
+	}
+}
+
 // All scopes that are needed are in one challenge, those that the caller has included.
 func TestStepUp(t *testing.T) {
 	t.Parallel()

@@ -62,6 +62,7 @@ func TestOddClaims(t *testing.T) {
 		"a nameless user":     {map[string]any{"sub": "", "preferred_username": "ann", "client_id": "robot"}, "no subject"},
 		"audience, fragment":  {map[string]any{"aud": resource + "#x"}, "not for this server"},
 		"audience, user":      {map[string]any{"aud": "https://u@api.example.com/mcp"}, "not for this server"},
+		"audience, query":     {map[string]any{"aud": resource + "?tenant=b"}, "not for this server"},
 		"audience, port":      {map[string]any{"aud": "https://api.example.com:443/mcp"}, "not for this server"},
 		"audience, two":       {map[string]any{"aud": resource + "//"}, "not for this server"},
 		"audience, caps":      {map[string]any{"aud": "https://api.example.com/MCP"}, "not for this server"},

@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -133,6 +134,9 @@ func TestDPoP(t *testing.T) {
 		"another host":      {set("htu", "https://evil.example.com/mcp"), "the proof is for another URL"},
 		"another path":      {set("htu", "https://api.example.com/mcp/x"), "the proof is for another URL"},
 		"another scheme":    {set("htu", "http://api.example.com/mcp"), "the proof is for another URL"},
+		"another port":      {set("htu", "https://api.example.com:8443/mcp"), "the proof is for another URL"},
+		"port of http":      {set("htu", "https://api.example.com:80/mcp"), "the proof is for another URL"},
+		"with a user":       {set("htu", "https://u@api.example.com/mcp"), "the proof is for another URL"},
 		"no URL":            {set("htu", "/mcp"), "the proof is for another URL"},
 		"old":               {set("iat", time.Now().Add(-2*time.Minute).Unix()), "the proof is too old, or ahead of time"},
 		"ahead":             {set("iat", time.Now().Add(time.Minute).Unix()), "the proof is too old, or ahead of time"},
@@ -179,6 +183,18 @@ func TestDPoP(t *testing.T) {
 	whole := at(t, "https://inside.example.com/a")
 	if _, err := a.Authenticate(whole, http.Header{"Authorization": {"DPoP token"}, "Dpop": set("htu", "https://inside.example.com/a")}); err != nil {
 		t.Errorf("a whole URL: %v", err)
+	}
+}
+
+// A key so large that it makes the check slow is refused before the check.
+func TestDPoP_LargeKey(t *testing.T) {
+	t.Parallel()
+	me := newProver(t)
+	a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP())
+	large := map[string]any{"kty": "RSA", "e": "AQAB", "n": base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 2048))}
+	_, err := a.Authenticate(at(t, "/mcp"), http.Header{"Authorization": {"DPoP token"}, "Dpop": {me.prove(t, me.claims("token"), map[string]any{"jwk": large})}})
+	if told := refused(t, err); told.Status != 401 || !strings.Contains(told.Err.Error(), "the size of the key") {
+		t.Errorf("%d %v", told.Status, told.Err)
 	}
 }
 
