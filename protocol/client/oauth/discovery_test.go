@@ -7,9 +7,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
@@ -283,5 +285,48 @@ func TestDiscoveryWithoutIssuerMetadata(t *testing.T) {
 	_, err := flow(t).Inspect(t.Context(), s.URL+"/mcp")
 	if !errors.Is(err, oauth.ErrIssuer) || !strings.Contains(err.Error(), "there is no metadata at") || strings.Contains(err.Error(), "was found") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What the program's client keeps for a host is not sent to authorization servers, and gets nothing of theirs.
+func TestNoCookies(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	s := script(t, map[string]string{"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt("")})
+	place, err := url.Parse(s.URL + prmPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar.SetCookies(place, []*http.Cookie{{Name: "session", Value: "of the user", Path: "/"}})
+	looking := transportFunc(func(r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") && r.Header.Get("Cookie") != "" {
+			sent.Add(1)
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	if _, err := flow(t, oauth.HTTPClient(&http.Client{Transport: looking, Jar: jar})).Inspect(t.Context(), s.URL+"/mcp"); err != nil || sent.Load() != 0 {
+		t.Errorf("%d of %q had the cookie, %v", sent.Load(), s.requests(), err)
+	}
+}
+
+type transportFunc func(r *http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A TLS dial of the program would bypass the check of addresses.
+func TestOwnTLSDialIsNotUsed(t *testing.T) {
+	t.Parallel()
+	var used atomic.Bool
+	s := script(t, map[string]string{"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["https://127.0.0.1:1"]}`})
+	own := &http.Transport{DisableKeepAlives: true, DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+		used.Store(true)
+		return nil, errors.New("not here")
+	}}
+	if _, err := flow(t, oauth.HTTPClient(&http.Client{Transport: own})).Inspect(t.Context(), s.URL+"/mcp"); err == nil || used.Load() {
+		t.Errorf("used: %v, %v", used.Load(), err)
 	}
 }

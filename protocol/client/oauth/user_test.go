@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,7 +20,8 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// fetch returns status and body, and follows redirects.
+// fetch returns status and body of an answer of the listener, and follows redirects. The address of its
+// page had a code: no answer is kept, framed, or named to other sites.
 func fetch(t testing.TB, method, address, host string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
@@ -36,6 +38,14 @@ func fetch(t testing.TB, method, address, host string) (int, string) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+	} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s %s: %s is %q", method, address, name, got)
+		}
 	}
 	return resp.StatusCode, resp.Request.URL.RequestURI() + " " + string(body)
 }
@@ -242,6 +252,9 @@ func TestNoSecretIsWritten(t *testing.T) {
 	}
 	secrets := []string{"canary-secret", token.Value, s.revoke()}
 	say(token, creds)
+	var logged bytes.Buffer
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("got", "token", token) // it would write the fields of a value without LogValue
+	say(logged.String())
 	call(t, c, "hours", "ann")
 	s.issuer.Fault(testkit.RefreshRevoked, testkit.Denies)
 	s.revoke()
