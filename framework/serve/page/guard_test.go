@@ -81,7 +81,31 @@ func TestStrangersAreRefused(t *testing.T) {
 			if policy := response.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") {
 				t.Errorf("policy %q", policy)
 			}
+			protected(t, response.header)
+			if response.status == http.StatusOK && response.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("Cache-Control: %q", response.header.Get("Cache-Control"))
+			}
 		})
+	}
+}
+
+// protected checks what other sites cannot do with an answer: show it in a frame, learn the address with
+// the key, or have it read as something else. A result of a tool cannot become a script.
+func protected(t *testing.T, header http.Header) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+	} {
+		if got := header.Get(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	policy := header.Get("Content-Security-Policy")
+	for _, part := range []string{"object-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy has no %s: %q", part, policy)
+		}
 	}
 }
 
