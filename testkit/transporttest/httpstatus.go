@@ -150,6 +150,7 @@ func testCORS(t *testing.T, serve SiteFunc) {
 	allowed := preflight.Header.Get("Access-Control-Allow-Headers")
 	for _, name := range []string{
 		"Authorization", "DPoP", "Traceparent", "Content-Type", "Last-Event-ID", "Mcp-Session-Id", "Mcp-Protocol-Version", "mcp-param-user",
+		"Tracestate", "Accept", "Mcp-Method", "Mcp-Name",
 	} {
 		if !slices.ContainsFunc(strings.Split(allowed, ", "), func(is string) bool { return strings.EqualFold(is, name) }) {
 			t.Errorf("preflight: a page may not send %s: %q", name, allowed)
@@ -161,8 +162,13 @@ func testCORS(t *testing.T, serve SiteFunc) {
 		on("PUT", "Origin: "+page),
 	} {
 		got := dialRaw(t, site.URL).roundTrip(a)
-		if got.Header.Get("Access-Control-Allow-Origin") != page || !strings.Contains(got.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
+		if got.Header.Get("Access-Control-Allow-Origin") != page || !strings.Contains(strings.Join(got.Header.Values("Vary"), ", "), "Origin") {
 			t.Errorf("%s: %v", got.Status, got.Header)
+		}
+		for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "WWW-Authenticate", "DPoP-Nonce", "Retry-After"} {
+			if !strings.Contains(got.Header.Get("Access-Control-Expose-Headers"), name) {
+				t.Errorf("%s: a page may not read %s: %v", got.Status, name, got.Header)
+			}
 		}
 	}
 }

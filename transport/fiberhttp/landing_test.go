@@ -193,6 +193,14 @@ func styled(t *testing.T, got page) {
 	if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, base64.StdEncoding.EncodeToString(sum[:])) || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
 	}
+	for _, part := range []string{"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy has no %s: %q", part, policy)
+		}
+	}
+	if got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("%v", got.header)
+	}
 	if strings.Contains(got.body, "<script") || strings.Contains(got.body, "style=") {
 		t.Error("the page has scripts, or styles that the policy forbids")
 	}

@@ -317,3 +317,27 @@ func TestProtocolErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestVaryIsAdded: what the app's middleware says about caches stays, also in a stream.
+func TestVaryIsAdded(t *testing.T) {
+	t.Parallel()
+	host := transporttest.NewScripted()
+	close(host.Let)
+	app := fiber.New(quiet(fiber.Config{}))
+	app.Use(func(c *fiber.Ctx) error {
+		c.Vary("Cookie")
+		return c.Next()
+	})
+	fiberhttp.Mount(app, host, fiberhttp.Path("/mcp"), fiberhttp.AllowedOrigins("https://app.example.com"))
+	dial := start(t, app, nil)
+	for method, accept := range map[string]string{"echo": whole, "stream": "Accept: application/json, text/event-stream"} {
+		got := request(t, dial(), "POST", "/mcp", transporttest.Frame(method, `"y"`), accept, "Origin: https://app.example.com", "Connection: close")
+		if vary := strings.Join(got.Header.Values("Vary"), ", "); !strings.Contains(vary, "Cookie") || !strings.Contains(vary, "Origin") {
+			t.Errorf("%s: %s, Vary: %q", method, got.Status, vary)
+		}
+		if streams := strings.HasPrefix(got.Header.Get("Content-Type"), "text/event-stream"); streams != (method == "stream") {
+			t.Errorf("%s: %v", method, got.Header)
+		}
+		text(t, got)
+	}
+}

@@ -1,13 +1,16 @@
 package nethttp_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
 	"github.com/kagami-mcp/kagami/transport"
@@ -138,5 +141,68 @@ func TestWrongOptionsUnderARouter(t *testing.T) {
 	nethttp.SSE(host, nethttp.AllowedHosts("https://mcp.example.com"))
 	if len(host.texts) != 3 || !strings.Contains(host.texts[0], "http://localhost:*") || !strings.Contains(host.texts[1], "X Tenant") {
 		t.Errorf("%q", host.texts)
+	}
+}
+
+// TestVaryIsAdded: what middleware says about caches stays, also in a stream.
+func TestVaryIsAdded(t *testing.T) {
+	t.Parallel()
+	const page = "https://app.example.com"
+	h := nethttp.Handler(transporttest.NewScripted(), nethttp.AllowedOrigins(page))
+	outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Cookie")
+		h.ServeHTTP(w, r)
+	})
+	for _, method := range []string{http.MethodOptions, http.MethodPost} {
+		w := call(outer, method, map[string]string{"Origin": page, "Access-Control-Request-Method": http.MethodPost})
+		if vary := strings.Join(w.Header().Values("Vary"), ", "); !strings.Contains(vary, "Cookie") || !strings.Contains(vary, "Origin") {
+			t.Errorf("%s: %d, Vary: %q", method, w.Code, vary)
+		}
+	}
+}
+
+// TestLandingOfAnyHost: with AllowedHosts("*") the host is any text that a client sends, and stays text.
+func TestLandingOfAnyHost(t *testing.T) {
+	t.Parallel()
+	h := nethttp.Handler(transporttest.NewScripted(), nethttp.AllowedHosts("*"))
+	for _, host := range []string{`a"><b>.example`, `a'><b>.example`, "<b>"} {
+		w := call(h, http.MethodGet, map[string]string{"Host": host, "Accept": "text/html"})
+		if body := w.Body.String(); strings.Contains(body, "<b>") || w.Code == http.StatusOK && !strings.Contains(body, "&lt;b&gt;") {
+			t.Errorf("%s: %d %s", host, w.Code, body)
+		}
+	}
+}
+
+// TestLongHeader: a header has a bound, so that connections do not fill the memory.
+func TestLongHeader(t *testing.T) {
+	t.Parallel()
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- nethttp.New("", nethttp.Listener(l)).Serve(ctx, transporttest.NewScripted()) }()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	for size, want := range map[int]string{1 << 10: "HTTP/1.1 200 ", 64 << 10: "HTTP/1.1 431 "} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		body := transporttest.Frame("echo", `"x"`)
+		_, _ = fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: application/json\r\nContent-Length: %d\r\nX: %s\r\n\r\n%s",
+			len(body), strings.Repeat("x", size), body) // the server may close the connection early
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if !strings.HasPrefix(line, want) {
+			t.Errorf("%d bytes: %q, %v", size, line, err)
+		}
+		_ = conn.Close()
 	}
 }

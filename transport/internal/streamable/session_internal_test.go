@@ -1,0 +1,21 @@
+package streamable
+
+import "testing"
+
+// TestForgottenSessions: a session is forgotten once, and leaves nothing.
+func TestForgottenSessions(t *testing.T) {
+	t.Parallel()
+	e := &Endpoint{sessions: map[string]*session{}, openers: map[string]int{}, sessionsByKey: map[string]*session{}}
+	a, b := &session{id: "a", opener: "ann", record: &record{key: "k"}}, &session{id: "b", opener: "ann"}
+	e.file(a)
+	e.file(b)
+	e.forgetSession(a)
+	e.forgetSession(a)
+	if e.openers["ann"] != 1 || len(e.sessions) != 1 || len(e.sessionsByKey) != 0 {
+		t.Errorf("%v, %d sessions, %d keys", e.openers, len(e.sessions), len(e.sessionsByKey))
+	}
+	e.forgetSession(b)
+	if len(e.openers) != 0 || len(e.sessions) != 0 {
+		t.Errorf("%v, %d sessions", e.openers, len(e.sessions))
+	}
+}
