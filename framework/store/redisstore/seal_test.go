@@ -312,3 +312,32 @@ func TestShortKey(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces: a sealed value can be read only where it was stored, however the names of two places are
+// divided. The nonces of two places differ: GCM needs another one for each additional data.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	b, err := redisstore.NewBox(newKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := [][]string{{"ab", "c"}, {"a", "bc"}, {"abc"}, {"", "abc"}, {"abc", ""}}
+	const nonceEnds = 1 + 8 + 12 // after the mark and the name of the key
+	nonces := map[string]bool{}
+	for _, from := range places {
+		kept := b.Seal([]byte(secret), "session", from...)
+		for _, at := range places {
+			if _, err := b.Open(string(kept), "session", at...); (err == nil) != slices.Equal(from, at) {
+				t.Errorf("of %q at %q: %v", from, at, err)
+			}
+		}
+		one, again := b.Same([]byte(secret), "session", from...)[0], b.Same([]byte(secret), "session", from...)[0]
+		if !bytes.Equal(one, again) {
+			t.Errorf("%q has two forms", from)
+		}
+		nonces[string(one[:nonceEnds])] = true
+	}
+	if len(nonces) != len(places) {
+		t.Errorf("%d nonces for %d places", len(nonces), len(places))
+	}
+}
