@@ -434,3 +434,57 @@ func FuzzRedaction(f *testing.F) {
 		}
 	})
 }
+
+// Keys of well-known services are hidden wherever they are.
+func TestLoggingHidesKnownKeys(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{
+		"Basic YWxpY2U6c2VjcmV0", "DPoP abcdefgh12345", "sk-" + strings.Repeat("a", 20), "pk_" + strings.Repeat("a", 20), "rk_" + strings.Repeat("a", 20),
+		"ghp_" + strings.Repeat("a", 36), "gho_" + strings.Repeat("a", 36), "ghu_" + strings.Repeat("a", 36), "ghs_" + strings.Repeat("a", 36), "ghr_" + strings.Repeat("a", 36),
+		"github_pat_" + strings.Repeat("a", 40), "glpat-" + strings.Repeat("a", 20),
+		"xoxb-" + strings.Repeat("1", 12), "AKIA" + strings.Repeat("A", 16), "ASIA" + strings.Repeat("A", 16), "AIza" + strings.Repeat("a", 35),
+	} {
+		app, logs := watched()
+		s := build(t, app.Use(middleware.Logging()).Add(framework.Tool("t", func(context.Context, map[string]any) (string, error) {
+			return "", framework.UserErrorf("refused: %s", key)
+		})))
+		call(t.Context(), t, s, `{"user":"it is `+key+` here"}`)
+		got := line(t, logs.TakeAll()[0])
+		if got["arguments"] != `{"user":"it is [hidden] here"}` || got["error"] != "refused: [hidden]" {
+			t.Errorf("%s is logged: %v", key, got)
+		}
+	}
+}
+
+// TestTaskIDIsNotLogged: see TestTaskIDIsNotWritten. Spans have it neither.
+func TestTaskIDIsNotLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		app, logs := watched()
+		traced, id := &spans{}, ""
+		tool := framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			id = framework.CallerLite(ctx).Task
+			return "done", nil
+		}, framework.Task(framework.TaskOptional))
+		shake(t, build(t, app.Use(middleware.Logging(), middleware.TraceWith(traced, nil)).Add(tool))).task(t)
+		var tasks []any
+		for _, entry := range logs.TakeAll() {
+			fields := entry.ContextMap()
+			tasks = append(tasks, fields["task"])
+			if id == "" || strings.Contains(fmt.Sprint(entry.Message, fields), id) {
+				t.Errorf("the task %q is logged: %v", id, fields)
+			}
+		}
+		for _, span := range traced.all() {
+			tasks = append(tasks, span.attrs["kagami.task.id"])
+			if strings.Contains(fmt.Sprint(span.attrs), id) {
+				t.Errorf("the task %q is in a span: %v", id, span.attrs)
+			}
+		}
+		for _, d := range tasks {
+			if d == nil || d == "" {
+				t.Errorf("a line or span names no task: %q", tasks)
+			}
+		}
+	})
+}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -37,4 +39,23 @@ func TestSessionAfterTheEnd(t *testing.T) {
 	if len(e.sessions) != 0 {
 		t.Errorf("%d sessions are kept, want none", len(e.sessions))
 	}
+}
+
+// TestLeftAnswersAreBounded: a connection leaves so many answers for other nodes, and more only later.
+func TestLeftAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &conn{e: &Engine{cfg: Config{AskTimeout: time.Minute}}}
+		for range 2 {
+			for i := range maxLeft {
+				if !c.mayLeave() {
+					t.Fatalf("answer %d is refused", i)
+				}
+			}
+			if c.mayLeave() {
+				t.Error("one too many")
+			}
+			time.Sleep(time.Minute + 1)
+		}
+	})
 }

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -39,9 +41,10 @@ func (s *site) Open() (*transport.Connection, error) {
 
 // reply is what came out of one POST.
 type reply struct {
-	status int // 0: no answer
-	frames []string
-	plan   transport.Plan
+	status    int // 0: no answer
+	challenge string
+	frames    []string
+	plan      transport.Plan
 }
 
 // post sends one frame; header lines are "Name: value".
@@ -67,7 +70,7 @@ func (s *site) post(frame string, header ...string) reply {
 			if r.status != 0 {
 				s.t.Errorf("two answers: %s", frame.JSON)
 			}
-			r.status = cmp.Or(frame.Status, http.StatusOK)
+			r.status, r.challenge = cmp.Or(frame.Status, http.StatusOK), frame.Challenge
 		}
 		r.frames = append(r.frames, string(frame.JSON))
 		return nil
@@ -315,4 +318,66 @@ func TestPostedMalformedResponse(t *testing.T) {
 	if r.status != http.StatusBadRequest || len(r.frames) != 1 || strings.Contains(r.frames[0], `"id":1`) {
 		t.Errorf("%d %s", r.status, r.frames)
 	}
+}
+
+// TestForbiddenBatch: a batch is refused with all challenges if each of its requests is; otherwise its answers
+// say so, and the challenges only tell what another token would allow.
+func TestForbiddenBatch(t *testing.T) {
+	t.Parallel()
+	forbid := func(challenge string) handler {
+		return func(context.Context, *engine.Call) (protocol.Result, error) {
+			return nil, &transport.AuthError{Status: http.StatusForbidden, Challenge: challenge}
+		}
+	}
+	const (
+		ping  = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		one   = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"one"}}`
+		two   = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"two"}}`
+		again = `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"two"}}`
+	)
+	s := &site{t: t, e: newEngine(t, catalog{"one": forbid("Bearer a"), "two": forbid("Bearer b")})}
+	s.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	s.names = "live"
+	for frame, want := range map[string]reply{
+		two + "," + one + "," + again: {status: http.StatusForbidden, challenge: "Bearer a, Bearer b"},
+		one + "," + ping:              {status: http.StatusOK, challenge: "Bearer a"},
+		ping + "," + one:              {status: http.StatusOK, challenge: "Bearer a"},
+		ping:                          {status: http.StatusOK},
+	} {
+		if r := s.post("[" + frame + "]"); r.status != want.status || r.challenge != want.challenge {
+			t.Errorf("%s: %d %q, want %d %q", frame, r.status, r.challenge, want.status, want.challenge)
+		}
+	}
+}
+
+// TestBatchHasNoMoreThanMayRun: a batch of more messages than may be in flight is refused at once.
+func TestBatchHasNoMoreThanMayRun(t *testing.T) {
+	t.Parallel()
+	p := connect(t, engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{}, MaxInFlight: 2}))
+	p.initialize("2025-03-26", `{}`)
+	const ping = `{"jsonrpc":"2.0","id":"x","method":"ping"}`
+	shows(t, p.ask("["+ping+","+ping+"]"), `"result"`)
+	shows(t, p.ask("["+ping+","+ping+","+ping+"]"), `-32600`, `the batch is too large`)
+}
+
+// TestProgressIsANumber: what JSON cannot hold is not sent, and is no total.
+func TestProgressIsANumber(t *testing.T) {
+	t.Parallel()
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+	p := connect(t, newEngine(t, catalog{"odd": handler(func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		for i, f := range odd {
+			c.Progress(ctx, f, nil, "")
+			c.Progress(ctx, float64(i), &f, "")
+		}
+		return text("done"), nil
+	})}))
+	p.initialize("2025-11-25", `{}`)
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"odd","_meta":{"progressToken":"t"}}}`)
+	for i := range odd {
+		frame := p.next()
+		if shows(t, frame, fmt.Sprintf(`"progress":%d`, i)); strings.Contains(frame, "total") {
+			t.Errorf("%s has a total", frame)
+		}
+	}
+	shows(t, p.next(), `"id":2`, `done`)
 }

@@ -243,6 +243,14 @@ func TestState(t *testing.T) {
 	alice := *a
 	alice.p = connect(t, a.p.e)
 	alice.p.ctx = transport.WithPrincipal(alice.p.ctx, &transport.Principal{Subject: "alice"})
+	ofIssuer := func(issuer string) *asking {
+		one := *a
+		one.p = connect(t, a.p.e)
+		one.p.ctx = transport.WithPrincipal(one.p.ctx, &transport.Principal{Issuer: issuer, Subject: "alice"})
+		return &one
+	}
+	numbered := ofIssuer("https://a.example")
+	numbered.send("").asks(t, "k")
 	elsewhere, _ := start(t, h)
 	rotated, _ := start(t, h, configure(sealer(newer, secret)))
 	answer := func(a *asking, state string) outcome {
@@ -263,6 +271,7 @@ func TestState(t *testing.T) {
 		"another tool":   answer(&other, good),
 		"other values":   answer(&changed, good),
 		"another user":   answer(&alice, good),
+		"another issuer": answer(ofIssuer("https://b.example"), numbered.state),
 		"another server": answer(elsewhere, good),
 	} {
 		if o.Error == nil || o.Error.Code != -32602 || strings.Contains(o.Error.Message, "expired") {
@@ -273,6 +282,7 @@ func TestState(t *testing.T) {
 		t.Errorf("the handler ran %d times", n)
 	}
 	answer(&spaced, good).says(t, "v")
+	answer(ofIssuer("https://a.example"), numbered.state).says(t, "v")
 	answer(rotated, good).says(t, "v")
 	later.Store(int64(61 * time.Minute))
 	if o := answer(a, good); o.Error == nil || !strings.Contains(o.Error.Message, "expired") {
