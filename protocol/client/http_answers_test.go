@@ -529,3 +529,28 @@ func TestMalformedAnswerWithAllMembers(t *testing.T) {
 		wait()
 	}
 }
+
+// TestEndlessAnswer: an answer that does not end is not kept, as a body or as an event.
+func TestEndlessAnswer(t *testing.T) {
+	t.Parallel()
+	spaces := strings.Repeat(" ", 1<<20)
+	for want, begin := range map[string]func(v *visit){
+		"longer than 64 MiB": func(v *visit) { v.w.Header().Set("Content-Type", "application/json") },
+		"too long":           func(v *visit) { v.stream(); v.write("data: ") },
+	} {
+		s := open(t, "2026-07-28", func(v *visit) bool {
+			if v.Method != protocol.MethodCallTool {
+				return false
+			}
+			begin(v)
+			for range 100 {
+				v.write(spaces) // fails when the client has gone
+			}
+			return true
+		})
+		c := reach(t, client.HTTP(s.URL+"/mcp"))
+		if _, err := c.CallTool(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

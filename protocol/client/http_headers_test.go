@@ -396,7 +396,7 @@ func TestHTTPRedirects(t *testing.T) {
 	for status, works := range map[int]bool{307: true, 308: true, 302: false, 303: false} {
 		here := moved(httptest.NewServer, status, func(here string) string { return here + "/elsewhere" }, there.Config.Handler)
 		c, err := client.Connect(t.Context(), client.HTTP(here.URL+"/mcp", secrets()...))
-		if works != (err == nil) {
+		if works != (err == nil) || !works && !strings.Contains(err.Error(), "turns a POST into a GET") {
 			t.Errorf("%d: error %v", status, err)
 		}
 		if err == nil {
@@ -473,5 +473,22 @@ func TestHTTPRefusesRedirectsOutOfTLS(t *testing.T) {
 	}
 	if h := got(); h != nil {
 		t.Errorf("the redirect was followed: %v", h)
+	}
+}
+
+// TestHeaderArgumentsAreBounded: a server cannot make the client keep tools without end.
+func TestHeaderArgumentsAreBounded(t *testing.T) {
+	t.Parallel()
+	learn, knows := client.HeaderArguments()
+	one := func(name string) {
+		learn([]byte(tools(`{"name":"` + name + `","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"Text"}}}}`)))
+	}
+	for i := range 10_000 {
+		one(fmt.Sprint("t", i))
+	}
+	one("more")
+	one("t1") // what is known may change
+	if knows("more") || !knows("t1") || !knows("t9999") {
+		t.Error("one too many is known, or one too few")
 	}
 }
