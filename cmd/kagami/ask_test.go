@@ -252,6 +252,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"want 'Name: value'":     {"tools", s.URL, "--header", "nope"},
+		`got "a: b\r\nX: c"`:     {"tools", s.URL, "--header", "a: b\r\nX: c"},
 		"for servers at a URL":   {"tools", everything, "--bearer", "x"},
 		"are for servers at a U": {"tools", everything, "--header", "a: b"},
 	} {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 // A server that cannot be reached is described in words, without the steps of the client.
@@ -46,5 +48,15 @@ func TestConnectingInWords(t *testing.T) {
 		if _, errs, code := kagami(t, "tools", server); code != 4 || !strings.HasSuffix(errs, want) {
 			t.Errorf("exit code %d\ngot  %swant %s", code, errs, want)
 		}
+	}
+}
+
+// An authorization server that is away is not a login that failed: a script that logs in again would never end.
+func TestAuthorizationServerAway(t *testing.T) {
+	ownTokens(t)
+	url, issuer := guarded(t)
+	issuer.Fault(testkit.TokenDown)
+	if _, errs, code := withBrowser(t, "auth", "login", url); code == 0 || code == 3 {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

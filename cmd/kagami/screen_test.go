@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -117,5 +118,17 @@ func TestQuietServer(t *testing.T) {
 	}
 	if _, errs, code := kagami(t, "tools", "./testdata/warned", "-q"); code != 0 || strings.Contains(errs, "minimum") {
 		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// TestLogWithoutLines: what has no lines is not kept whole.
+func TestLogWithoutLines(t *testing.T) {
+	t.Parallel()
+	l := &serverLog{keep: keptLines}
+	for range 100 {
+		_, _ = l.Write(bytes.Repeat([]byte("."), longestLine/2)) // it does not fail
+	}
+	if len(l.part) > longestLine || len(l.last) != keptLines {
+		t.Errorf("%d bytes and %d lines are kept", len(l.part), len(l.last))
 	}
 }
