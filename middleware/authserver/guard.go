@@ -106,7 +106,7 @@ func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Princi
 	}
 	p, err := s.signed(ctx, c.Audience[0]).Verify(ctx, token)
 	if err != nil && !errors.Is(err, auth.ErrUnavailable) {
-		return nil, nil //nolint:nilerr // as above
+		return nil, nil
 	}
 	return p, err
 }

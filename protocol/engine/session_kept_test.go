@@ -54,24 +54,27 @@ func TestUnreadableSession(t *testing.T) {
 		"another form of a member": {`{"id":{"form":2}}`, http.StatusNotFound},
 		"another member":           {`{"v":1,"id":"s","uris":[],"new":1}`, http.StatusServiceUnavailable},
 	} {
-		k := &keeper{}
-		p := connect(t, newEngine(t, catalog{}))
-		p.ctx = transport.Connect(p.ctx, transport.Peer{Out: p, SessionState: k})
-		p.initialize("2025-11-25", "{}")
-		k.mu.Lock()
-		k.data, k.version = tt.newer, k.version+1
-		k.mu.Unlock()
-		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r"}}`), `"code":-32603`)
-		other := &site{
-			t: t, e: newEngine(t, catalog{}), names: "live",
-			session: transport.ConnectionFrom(transport.Connect(t.Context(), transport.Peer{Out: p, SessionState: k})),
-		}
-		if got := other.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); got.status != tt.status {
-			t.Errorf("%s: another node answers with %d %s", name, got.status, got.frames)
-		}
-		if data, _ := k.Load(); string(data) != tt.newer {
-			t.Errorf("%s: the state is %s now", name, data)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &keeper{}
+			p := connect(t, newEngine(t, catalog{}))
+			p.ctx = transport.Connect(p.ctx, transport.Peer{Out: p, SessionState: k})
+			p.initialize("2025-11-25", "{}")
+			k.mu.Lock()
+			k.data, k.version = tt.newer, k.version+1
+			k.mu.Unlock()
+			shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r"}}`), `"code":-32603`)
+			other := &site{
+				t: t, e: newEngine(t, catalog{}), names: "live",
+				session: transport.ConnectionFrom(transport.Connect(t.Context(), transport.Peer{Out: p, SessionState: k})),
+			}
+			if got := other.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); got.status != tt.status {
+				t.Errorf("another node answers with %d %s", got.status, got.frames)
+			}
+			if data, _ := k.Load(); string(data) != tt.newer {
+				t.Errorf("the state is %s now", data)
+			}
+		})
 	}
 }
 
