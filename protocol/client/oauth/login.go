@@ -273,9 +273,10 @@ func (s *site) refusal(step, issuer string, err error) error {
 	switch {
 	case done:
 		return err
+	case ok: // even if the store has failed as well
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrDenied), errors.Is(err, ErrNoWay), errors.Is(err, ErrUnsafeURL):
 		return &Error{Step: step, Server: s.server, Issuer: issuer, Err: err}
-	case !ok:
+	default:
 		return err
 	}
 	e := &Error{Step: step, Server: s.server, Issuer: issuer, Code: refused.code, Text: refused.text, Err: ErrDenied}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -360,5 +361,36 @@ func TestRegistrationNamesScopes(t *testing.T) {
 				t.Errorf("registrations with the scopes %q; want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// refusing is an authorization server that no longer knows its clients.
+type refusing struct{}
+
+func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && r.URL.Path == "/token" {
+		_ = a.Body.Close()
+		a.StatusCode, a.Body, a.ContentLength = http.StatusUnauthorized, io.NopCloser(strings.NewReader(`{"error":"invalid_client"}`)), -1
+	}
+	return a, err
+}
+
+// awayStore is a store that is away when a registration is deleted.
+type awayStore struct{ oauth.Store }
+
+func (awayStore) Delete(context.Context, oauth.Key, uint64) error {
+	return fmt.Errorf("deleting: %w", oauth.ErrUnavailable)
+}
+
+// TestRegistrationThatCannotBeForgotten: the error of the login is the refusal of the client, whatever
+// else has failed.
+func TestRegistrationThatCannotBeForgotten(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	f := flow(t, u.browser(t), oauth.Keep(awayStore{oauth.Memory()}), oauth.HTTPClient(&http.Client{Transport: refusing{}}))
+	_, err := f.Login(t.Context(), s.url)
+	if e, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrDenied) || e.Code != "invalid_client" || e.Hint == "" {
+		t.Errorf("%#v", err)
 	}
 }
