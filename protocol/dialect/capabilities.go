@@ -152,7 +152,7 @@ func declares[C any](ms members[C], is func(*C) *bool) kind[C] {
 func having(name string) kind[bool] {
 	return kind[bool]{
 		read: func(d *Dialect, to *bool, v []byte) *fail {
-			inner, _ := jsontext.Member(v, name) // if there is none, the flag is unreadable, which is as good
+			inner, _ := jsontext.Member(v, name) // without it, the flag is unreadable, and so not declared
 			return readPresent(d, to, inner)
 		},
 		write: func(_ *Dialect, dst []byte, _ *bool) ([]byte, error) {
