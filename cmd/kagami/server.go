@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/group"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -300,6 +301,7 @@ func (a *cli) process(path string, args ...string) *exec.Cmd {
 		environment = append(environment, storeInMemory)
 	}
 	useCmdExe(cmd)
+	group.Set(cmd) // the server may be a child of the program, as with npx
 	if len(environment) > 0 {
 		cmd.Env = append(os.Environ(), environment...)
 	}

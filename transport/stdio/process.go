@@ -23,6 +23,10 @@ import (
 // returns an error if the process failed by itself or had to be killed. Without Close the process
 // and two goroutines remain.
 //
+// Programs such as npx start the server as a child, which may outlive them. On Unix, set Setpgid in
+// cmd.SysProcAttr: Close then signals the process and its children. Ctrl-C in a terminal no longer
+// reaches them, so call Close then.
+//
 // Read returns io.EOF when the process has ended, and all children that have inherited its standard
 // output.
 func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, error) {
@@ -96,10 +100,10 @@ func (p *process) end() error {
 	if p.waited() {
 		return p.failure()
 	}
-	if p.cmd.Process.Signal(syscall.SIGTERM) == nil && p.waited() {
+	if signal(p.cmd, syscall.SIGTERM) == nil && p.waited() {
 		return nil // it ended because of the signal
 	}
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := signal(p.cmd, syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("killing the server process: %w", err)
 	}
 	<-p.exited
