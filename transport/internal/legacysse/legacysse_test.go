@@ -271,31 +271,53 @@ func TestOpenedWhileStopping(t *testing.T) {
 	})
 }
 
+// logging is a host with a log.
+type logging struct {
+	hostFunc
+	warn func(text string)
+}
+
+func (l *logging) Services() transport.Services { return transport.Services{Warn: l.warn} }
+
 // TestAnswersOfABusyConnection: a connection with as many calls as it may have takes the answers that the calls wait
-// for.
+// for, also while the warning about it is written.
 func TestAnswersOfABusyConnection(t *testing.T) {
 	t.Parallel()
 	const call, answer = `{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`
 	answered := make(chan struct{})
-	e := legacysse.New(hostFunc(func(ctx context.Context, frame []byte, _ transport.Outbound) error {
+	host := &logging{hostFunc: func(ctx context.Context, frame []byte, _ transport.Outbound) error {
 		if string(frame) == answer {
 			close(answered)
 			return nil
 		}
 		<-ctx.Done()
 		return nil
-	}), streamable.Config{})
+	}}
+	var post func(body string) *streamable.Reply
+	host.warn = func(string) {
+		go func() {
+			if reply := post(answer); reply.Status != http.StatusAccepted {
+				t.Errorf("an answer: %d", reply.Status)
+			}
+		}()
+		select {
+		case <-answered:
+		case <-time.After(10 * time.Second):
+			t.Error("an answer waits for the log")
+		}
+	}
+	e := legacysse.New(host, streamable.Config{MaxCalls: 2048})
 	c := open(t, e, "192.0.2.1:1")
+	post = func(body string) *streamable.Reply {
+		return ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", body)
+	}
 	for i := range 1024 {
-		if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", call); reply.Status != http.StatusAccepted {
+		if reply := post(call); reply.Status != http.StatusAccepted {
 			t.Fatalf("call %d: %d", i, reply.Status)
 		}
 	}
-	if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", call); reply.Status != http.StatusTooManyRequests {
+	if reply := post(call); reply.Status != http.StatusTooManyRequests {
 		t.Errorf("one call too many: %d", reply.Status)
-	}
-	if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", answer); reply.Status != http.StatusAccepted {
-		t.Fatalf("an answer: %d", reply.Status)
 	}
 	<-answered
 	c.leave()

@@ -113,18 +113,19 @@ func (s *session) enter(body []byte) (exit func(), ok bool) {
 		leave = func() {}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	full := s.running >= 2*most || s.running >= most && streamable.Asks(body)
-	if full {
+	left, full := s.left, s.running >= 2*most || s.running >= most && streamable.Asks(body)
+	if !left && !full {
+		s.running++
+		s.e.running.Add() // before leave gives back the count of the stream, so that Shutdown waits
+		s.mu.Unlock()
+		return func() { leave(); s.exit() }, true
+	}
+	s.mu.Unlock()
+	leave()
+	if !left {
 		s.e.Log().Warn("a connection of HTTP+SSE has reached 1,024 calls at once, and cannot call more", "")
 	}
-	if s.left || full {
-		leave()
-		return nil, false
-	}
-	s.running++
-	s.e.running.Add() // before leave gives back the count of the stream, so that Shutdown waits
-	return func() { leave(); s.exit() }, true
+	return nil, false
 }
 
 // exit undoes enter.
