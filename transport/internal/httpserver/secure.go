@@ -31,11 +31,16 @@ func (c *Config) Secure(logs *hostcall.Log, protocols ...string) *tls.Config {
 		}
 	}
 	secure.GetConfigForClient = func(hello *tls.ClientHelloInfo) (found *tls.Config, err error) {
-		warnOfExpired(logs, own)
 		if configuration != nil {
-			if found, err = configuration(hello); err != nil {
-				warnOfTLS(logs, err)
-			}
+			found, err = configuration(hello)
+		}
+		switch {
+		case err != nil:
+			warnOfTLS(logs, err)
+		case found != nil: // its certificates replace own
+			warnOfExpired(logs, leaves(found.Certificates))
+		default:
+			warnOfExpired(logs, own)
 		}
 		return found, err
 	}

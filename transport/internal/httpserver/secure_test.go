@@ -64,9 +64,12 @@ func TestHandshakesThatFail(t *testing.T) {
 		"GetCertificate fails":     {&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, away }}, away.Error()},
 		"GetCertificate is old":    {&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return old, nil }}, "expired"},
 		"GetConfigForClient fails": {&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, away }}, away.Error()},
-		"GetConfigForClient is good": {&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		"GetConfigForClient is good": {&tls.Config{Certificates: []tls.Certificate{*old}, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			return &tls.Config{Certificates: []tls.Certificate{*good}, MinVersion: tls.VersionTLS12}, nil
 		}}, ""},
+		"GetConfigForClient is old": {&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return &tls.Config{Certificates: []tls.Certificate{*old}, MinVersion: tls.VersionTLS12}, nil
+		}}, "expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
