@@ -32,7 +32,7 @@ import (
 //   - Nonce() string returns the value of DPoP-Nonce for answers to requests with a principal, or ""
 //     (RFC 9449 §8.2).
 //   - SetWarn(warn func(text string)) gets a function that logs what an operator should know while
-//     callers are still accepted. Each carrier of the server calls it before it serves.
+//     callers are still accepted. Each HTTP carrier of the server calls it before it serves.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }

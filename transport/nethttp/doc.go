@@ -20,7 +20,7 @@
 //   - The http.ResponseWriter of middleware must have Flush or Unwrap, as http.ResponseController
 //     requires. Under middleware without them, such as http.TimeoutHandler, there are no streams:
 //     progress is dropped, handlers cannot ask the client during a call, and GET is 405. Each
-//     endpoint writes one warning to stderr.
+//     endpoint logs one warning.
 //
 // Serve of New ends as package transport describes. An endpoint of Handler or SSE ends with its
 // host: the host's Shutdown ends its streams, and http.Server.Shutdown then returns.

@@ -69,8 +69,8 @@
 // input. Without [Streams], Serve therefore calls [GuardStdout] and [GuardStdin]: fmt.Println and
 // child processes write to the standard error stream, and read the null device.
 //
-// The package does not interpret frames, keeps no session, and logs nothing. Panics of the host are
-// written to the standard error stream; the request is answered, and the connection goes on.
+// The package does not interpret frames, keeps no session, and logs only panics of the host: the request
+// is answered, and the connection goes on.
 package stdio
 
 // The rest of this file is for those who change the package.

@@ -199,7 +199,7 @@ func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if time.Since(begun) > maxOperation { // the bus has worked in between
+		if time.Since(begun) > maxOperation { // the bus may have worked in between
 			last = ""
 		}
 		if text := fmt.Sprint(err); returned && text != last {

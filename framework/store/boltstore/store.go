@@ -129,8 +129,9 @@ func (s *Store) Changes() change.Bus { return s.changes }
 func (s *Store) Claims() claim.Store { return &s.claims }
 
 // Failed returns a channel that is closed when all writes to one of the files will fail until the
-// store is opened again. A server with this store then ends with an error, so that the program can be
-// started again. Close does not close the channel.
+// store is opened again. Serve of a server with this store then returns an error, so that the program
+// can be started again. A program without Serve, which mounts its server, must wait for the channel itself.
+// Close does not close the channel.
 func (s *Store) Failed() <-chan struct{} { return s.failed }
 
 // Backup writes a copy of the file to w, as of one moment and without the events. It first copies the
