@@ -241,12 +241,12 @@ func (s *Server) startFailed(ctx context.Context, err error) {
 }
 
 // Serve starts the server and runs the transports. It blocks until ctx ends, Shutdown is called, a
-// transport fails, or all transports have ended. It first logs the warnings of Build and runs
-// OnStart. At the end it gives running calls the grace period, waits for all transports and runs
-// OnStop.
+// transport fails, all transports have ended, or the store has failed for good ([Store]). It first logs
+// the warnings of Build and runs OnStart. At the end it gives running calls the grace period, waits for
+// all transports and runs OnStop.
 //
-// Serve returns the error of OnStart or of the first transport that failed, joined with any errors
-// from OnStop. If ctx ends, also during OnStart, that is not an error.
+// Serve returns the error of OnStart, of the store, or of the first transport that failed, joined with
+// any errors from OnStop. If ctx ends, also during OnStart, that is not an error.
 //
 // A server is served once. Serve returns an error if it is called again, during or after the first
 // call or after Shutdown. It also returns an error without a transport, or if a transport is nil.
@@ -337,8 +337,9 @@ func (s *Server) drain(ctx context.Context) {
 }
 
 // carry runs the transports until ctx ends, one fails, all have ended, the store has failed, or Shutdown
-// is called. Then it cancels their context, drains the engine and waits for them. It returns the first error of a
-// transport. A transport waits for its calls, so drain ends them within the grace period.
+// is called. Then it cancels their context, drains the engine and waits for them. It returns the first
+// error of a transport, or errStoreFailed. A transport waits for its calls, so drain ends them within
+// the grace period.
 func (s *Server) carry(ctx context.Context, transports []transport.Transport) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// port is a store of sessions and events all operations of which return an error.
+// port is a store of sessions and events. All of its operations return an error.
 type port struct{ err error }
 
 func (p port) Create(context.Context, session.Record) error            { return p.err }
