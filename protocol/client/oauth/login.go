@@ -406,7 +406,7 @@ func (s *site) supersede(ctx context.Context, old *live, g *grant) (*live, error
 
 // refresh sends the refresh token. It names the scopes of the grant, because without them some
 // authorization servers issue a token with other scopes, such as Entra ID. Others refuse them, so refresh
-// then leaves them out (RFC 6749 §6).
+// then leaves them out (RFC 6749 §6). Salesforce refuses them with invalid_request.
 func (s *site) refresh(ctx context.Context, w *web, l *live, id identity) (*tokenAnswer, error) {
 	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {l.Refresh}}
 	s.flow.setResource(form, l.Issuer.Issuer, l.Resource)
@@ -419,7 +419,7 @@ func (s *site) refresh(ctx context.Context, w *web, l *live, id identity) (*toke
 	}
 	e := &endpoint{l.Issuer, id.Credentials, l.bound, &s.nonces}
 	t, err := w.token(ctx, e, form)
-	if codeOf(err) == "invalid_scope" && form.Has("scope") {
+	if code := codeOf(err); form.Has("scope") && (code == "invalid_scope" || code == "invalid_request") {
 		form.Del("scope")
 		t, err = w.token(ctx, e, form)
 	}

@@ -497,7 +497,7 @@ func TestRenewalRefusals(t *testing.T) {
 // in a refresh.
 type scopeless struct {
 	named   string // scopes in its answers; "": the granted ones
-	refuses bool
+	refuses string // the error code; "": it takes them
 
 	mu        sync.Mutex
 	refreshes []string // scopes of the requests
@@ -516,8 +516,9 @@ func (l *scopeless) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.mu.Lock()
 		l.refreshes = append(l.refreshes, form.Get("scope"))
 		l.mu.Unlock()
-		if l.refuses && form.Has("scope") {
-			return &http.Response{StatusCode: 400, Body: io.NopCloser(strings.NewReader(`{"error":"invalid_scope"}`)), Header: http.Header{}, Request: r}, nil
+		if l.refuses != "" && form.Has("scope") {
+			refusal := `{"error":"` + l.refuses + `"}`
+			return &http.Response{StatusCode: 400, Body: io.NopCloser(strings.NewReader(refusal)), Header: http.Header{}, Request: r}, nil
 		}
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
@@ -537,14 +538,15 @@ func TestRenewal_NamesItsScopes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		named   string
-		refuses bool
+		refuses string
 		stepUp  bool
 		want    []string
 	}{
 		"as granted":                   {want: []string{"orders:read offline_access"}},
 		"after a step-up":              {stepUp: true, want: []string{"orders:read orders:write offline_access"}},
 		"offline_access is not listed": {named: "orders:read", want: []string{"orders:read offline_access"}},
-		"refused":                      {refuses: true, want: []string{"orders:read offline_access", ""}},
+		"refused":                      {refuses: "invalid_scope", want: []string{"orders:read offline_access", ""}},
+		"refused, as by Salesforce":    {refuses: "invalid_request", want: []string{"orders:read offline_access", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
