@@ -108,6 +108,23 @@ func TestEnterpriseManaged(t *testing.T) {
 	login(2)
 }
 
+// WithoutResource leaves the resource out at the issuers that it names, and nowhere else.
+func TestEnterpriseManagedWithoutResource(t *testing.T) {
+	t.Parallel()
+	o := newOrganization(t)
+	for issuer, want := range map[string]string{o.server.URL: o.server.URL + "/mcp", o.idp.URL(): ""} {
+		before := len(o.idp.Log())
+		f := flow(t, o.options((&user{}).browser(t), oauth.WithoutResource(issuer))...)
+		if _, err := f.Login(t.Context(), o.server.URL+"/mcp"); err != nil {
+			t.Fatal(err)
+		}
+		log := o.idp.Log()[before:]
+		if form := log[len(log)-1].Form; form.Get("audience") != o.server.URL || form.Get("resource") != want {
+			t.Errorf("WithoutResource(%q): the exchange has the resource %q, want %q", issuer, form.Get("resource"), want)
+		}
+	}
+}
+
 // Token never shows a page, also where the user would log in at the identity provider. After a login it
 // exchanges the kept ID token, until the identity provider refuses it.
 func TestEnterpriseManagedTokenIsSilent(t *testing.T) {

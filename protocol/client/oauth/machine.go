@@ -122,9 +122,9 @@ type subject struct {
 func (m *Enterprise) exchange(ctx context.Context, s *site, w *web, provider *issuerMetadata, f *found, of subject, scopes []string) (*tokenAnswer, error) {
 	form := url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG},
-		"audience": {f.issuer.Issuer}, "resource": {f.resource},
-		"subject_token": {of.text}, "subject_token_type": {of.kind},
+		"audience": {f.issuer.Issuer}, "subject_token": {of.text}, "subject_token_type": {of.kind},
 	}
+	s.flow.setResource(form, m.Issuer, f.resource)
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}
