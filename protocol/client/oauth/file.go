@@ -135,12 +135,12 @@ func readRecord(path string) (Record, error) {
 		return Record{}, because(ErrStore, err)
 	}
 	var s storedRecord
-	if err := json.Unmarshal(text, &s); err != nil {
-		return Record{}, because(ErrStore, fmt.Errorf("%s: %w", path, err))
-	}
+	err = json.Unmarshal(text, &s)
 	switch {
-	case s.V > formatVersion:
+	case s.V > formatVersion: // also if other members have types that this version does not know
 		return Record{Key: s.Key}, because(ErrStore, fmt.Errorf("%s was written by a newer version of this program (format %d)", path, s.V))
+	case err != nil:
+		return Record{}, because(ErrStore, fmt.Errorf("%s: %w", path, err))
 	case s.V != formatVersion:
 		return Record{}, because(ErrStore, fmt.Errorf("%s does not contain a record", path))
 	}

@@ -230,9 +230,12 @@ func TestFile_WidePermissions(t *testing.T) {
 			return errors.Join(os.Rename(file, file+".moved"), os.Symlink(file+".moved", file))
 		}, "not a regular file"},
 		"a newer version": {func(_, file string) error { return rewrite(file, `"v":1`, `"v":2`) }, "newer version"},
-		"no version":      {func(_, file string) error { return rewrite(file, `"v":1,`, ``) }, "does not contain a record"},
-		"a cut file":      {func(_, file string) error { return os.Truncate(file, 10) }, ".json"},
-		"another's key":   {func(_, file string) error { return rewrite(file, `"resource":"r"`, `"resource":"s"`) }, "another key"},
+		"a newer format": {func(_, file string) error {
+			return errors.Join(rewrite(file, `"v":1`, `"v":2`), rewrite(file, `"version":1`, `"version":"1"`))
+		}, "newer version"},
+		"no version":    {func(_, file string) error { return rewrite(file, `"v":1,`, ``) }, "does not contain a record"},
+		"a cut file":    {func(_, file string) error { return os.Truncate(file, 10) }, ".json"},
+		"another's key": {func(_, file string) error { return rewrite(file, `"resource":"r"`, `"resource":"s"`) }, "another key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
