@@ -186,7 +186,7 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 			return errors.Join(failed, storeError(err))
 		}
 		if o.forget {
-			if err := w.forget(ctx, g.Issuer.Issuer, g.ClientID); err != nil {
+			if err := w.forgetClient(ctx, g); err != nil {
 				return errors.Join(failed, err)
 			}
 		}
@@ -209,11 +209,7 @@ func (s *site) endWithoutGrant(ctx context.Context, w *web, forget bool) error {
 	if err != nil {
 		return err
 	}
-	kept, _, err := s.flow.registered(ctx, f.issuer.Issuer)
-	if err != nil {
-		return err
-	}
-	return w.forget(ctx, f.issuer.Issuer, kept.ClientID)
+	return w.forgetRegistered(ctx, f.issuer.Issuer)
 }
 
 // end revokes the tokens of a grant.

@@ -252,6 +252,25 @@ func (w *web) forget(ctx context.Context, issuer, clientID string) error {
 	return err
 }
 
+// forgetClient removes the records about the client of a grant. If the client has registered itself, a
+// later registration may have replaced its own.
+func (w *web) forgetClient(ctx context.Context, g *live) error {
+	err := w.forget(ctx, g.Issuer.Issuer, g.ClientID)
+	if err == nil && g.Known == ByRegistration {
+		err = w.forgetRegistered(ctx, g.Issuer.Issuer)
+	}
+	return err
+}
+
+// forgetRegistered removes the records about the client that is registered at an issuer.
+func (w *web) forgetRegistered(ctx context.Context, issuer string) error {
+	kept, _, err := w.flow.registered(ctx, issuer)
+	if err != nil {
+		return err
+	}
+	return w.forget(ctx, issuer, kept.ClientID)
+}
+
 // registration returns the key of the client that has registered itself at an issuer.
 func (f *Flow) registration(issuer string) Key {
 	return Key{Kind: Registration, Issuer: issuer, Profile: f.config.profile}

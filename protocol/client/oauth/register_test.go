@@ -319,6 +319,31 @@ func TestLogout_ForgetsWithoutAGrant(t *testing.T) {
 	}
 }
 
+// TestLogout_ForgetsALaterRegistration checks that a registration is forgotten although the grant is of an
+// earlier one.
+func TestLogout_ForgetsALaterRegistration(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	f := flow(t, u.browser(t), oauth.Keep(store))
+	if _, err := f.Login(t.Context(), s.url); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first login without a response drops the registration
+		if _, err := flow(t, unseen, oauth.Keep(store), oauth.Patience(50*time.Millisecond)).Login(t.Context(), s.url); !errors.Is(err, oauth.ErrLogin) {
+			t.Fatal(err)
+		}
+	}
+	if n := s.issuer.Requests("/register"); n != 2 {
+		t.Fatalf("%d registrations", n)
+	}
+	if err := f.Logout(t.Context(), s.url, oauth.Forget()); err != nil {
+		t.Error(err)
+	}
+	if keys, err := store.List(t.Context()); err != nil || len(keys) != 0 {
+		t.Errorf("left: %v, %v", keys, err)
+	}
+}
+
 // TestRegistrationNamesScopes checks that a client names its scopes in a second registration if the authorization
 // server has refused them to the first. Without scopes, some servers give a client only a few.
 func TestRegistrationNamesScopes(t *testing.T) {
