@@ -34,11 +34,12 @@ const (
 // Chaos makes every later call run with fresh state each round, each round twice, and a crash after
 // each Once.
 //
-// The session needs an AppSource that is a function. Each execution has a server of its own, which
-// shares the secret of the states with the others, and the store of the session or the app. The first execution of a round ends right
-// after its first effect, the next one after the second, and so on. Each ends as by a crash: nothing of it is
-// kept. The first execution without a further effect to crash after is sent once more, and the call
-// continues with that answer. If questions or effects differ between the two, the test fails.
+// The session needs an AppSource that is a function. Each execution has a server of its own. It shares
+// the secret of the states with the others, and the store of the session or the app. The first
+// execution of a round ends right after its first effect, the next one after the second, and so on.
+// Each ends as by a crash: nothing of it is kept. The first execution without a further effect to crash
+// after is sent once more, and the call continues with that answer. If questions or effects differ
+// between the two, the test fails.
 //
 // An effect of a correct handler runs many times, but with one idempotency key. Code of a handler
 // outside Once also runs several times: count it. The first request of a call is sent once, because

@@ -21,7 +21,8 @@
 //
 // The scripted host uses its own JSON-RPC frames, not MCP. A carrier that needs a session or
 // headers needs an adapter in open. [Connections] tests a carrier that serves several clients. [Stop]
-// tests what a carrier does when its context ends. For carriers over HTTP, [HTTP] runs [Suite], tests the shutdown, and tests the requirements of the specification.
+// tests what a carrier does when its context ends. For carriers over HTTP, [HTTP] runs [Suite], tests
+// the shutdown, and tests the requirements of the specification.
 package transporttest
 
 import (

@@ -13,7 +13,7 @@ import (
 type asked struct {
 	method string
 	params []byte
-	answer []byte // nil if there is none
+	answer []byte // nil before the answer
 }
 
 // askedIn returns the questions in the frames of a call, in their order. The server asks them with
