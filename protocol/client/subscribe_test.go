@@ -136,33 +136,49 @@ func TestSubscribeInASession(t *testing.T) {
 // the subscription.
 func TestSubscribedInAnotherSpelling(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, wait := connect(t, func(f *fake) {
+	spellings := []string{"https://example.com/", "https://example.com/a", "https://example.com:443"}
+	for name, serve := range map[string]func(f *fake){
+		"on a stream": func(f *fake) {
+			f.modern()
+			m := f.acknowledge()
+			for _, uri := range spellings {
+				f.updated(m, uri)
+			}
+			f.expect(protocol.NotificationCancelled)
+		},
+		"in a session": func(f *fake) {
 			f.legacy("2025-11-25")
 			f.result(f.expect(protocol.MethodSubscribe), `{}`)
-			for _, uri := range []string{"https://example.com/", "https://example.com/a", "https://example.com:443", "https://example.org/"} {
+			for _, uri := range append(slices.Clip(spellings), "https://example.org/") {
 				f.notify(protocol.NotificationResourceUpdated, `{"uri":"`+uri+`"}`)
 			}
 			f.result(f.expect(protocol.MethodUnsubscribe), `{}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c, wait := connect(t, serve)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				updates, err := c.Subscribe(ctx, "https://Example.com")
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				var got []string
+				for uri := range updates {
+					if got = append(got, uri); len(got) == 2 {
+						cancel()
+					}
+				}
+				if want := []string{"https://Example.com", "https://Example.com/a"}; !slices.Equal(got, want) {
+					t.Errorf("updates %v, want %v", got, want)
+				}
+				wait()
+			})
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		updates, err := c.Subscribe(ctx, "https://Example.com")
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		var got []string
-		for uri := range updates {
-			if got = append(got, uri); len(got) == 2 {
-				cancel()
-			}
-		}
-		if want := []string{"https://Example.com", "https://Example.com/a"}; !slices.Equal(got, want) {
-			t.Errorf("updates %v, want %v", got, want)
-		}
-		wait()
-	})
+	}
 }
 
 func TestSubscriptionsEndWithTheConnection(t *testing.T) {

@@ -138,6 +138,9 @@ func (c *Client) updated(d *dialect.Dialect, stream jsonrpc.ID, uri string) {
 		return
 	}
 	if s := c.streams.find(unquoted(stream)); s != nil && s.updates != nil {
+		if own, ok := s.updates.covers(uri); ok {
+			uri = own
+		}
 		s.updates.offer(uri)
 	}
 }
