@@ -48,11 +48,11 @@ func (n *nonces) of(address string) string {
 	return n.by[origin]
 }
 
-// learn keeps the nonce of an answer, and reports whether it is new.
-func (n *nonces) learn(address string, h http.Header) bool {
+// learn keeps the nonce of an answer.
+func (n *nonces) learn(address string, h http.Header) {
 	nonce := h.Get("DPoP-Nonce")
 	if nonce == "" || len(nonce) > 1024 {
-		return false
+		return
 	}
 	origin, _ := originAndPath(address)
 	n.mu.Lock()
@@ -60,9 +60,7 @@ func (n *nonces) learn(address string, h http.Header) bool {
 	if n.by == nil {
 		n.by = map[string]string{}
 	}
-	fresh := n.by[origin] != nonce
 	if _, known := n.by[origin]; known || len(n.by) < 16 {
 		n.by[origin] = nonce
 	}
-	return fresh
 }

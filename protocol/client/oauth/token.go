@@ -175,19 +175,20 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		return nil, fmt.Errorf("%w: its metadata has no token endpoint", ErrNoWay)
 	}
 	for again := false; ; again = true {
+		proven := e.nonces.of(e.issuer.Token) // another request may learn a newer one meanwhile
 		a, err := w.post(ctx, e, e.issuer.Token, form)
 		if err != nil {
 			return nil, err
 		}
 		var t tokenAnswer
 		failed := a.object(&t)
-		fresh := e.nonces.learn(e.issuer.Token, a.header)
+		e.nonces.learn(e.issuer.Token, a.header)
 		switch {
 		case a.status >= 500, a.status == http.StatusTooManyRequests, a.status == http.StatusRequestTimeout, unavailable(t.Code):
 			return nil, fmt.Errorf("%w: the token endpoint answers %d", ErrUnavailable, a.status)
 		case a.status/100 == 2 && failed == nil && t.Access != "":
 			return &t, nil
-		case !again && fresh && t.Code == "use_dpop_nonce":
+		case !again && t.Code == "use_dpop_nonce" && e.nonces.of(e.issuer.Token) != proven:
 			continue // with the nonce of this answer (RFC 9449 §8)
 		case !again && t.Code == "invalid_dpop_proof" && e.nonces.learnClock(a.header):
 			continue // with a proof dated by the server's clock
