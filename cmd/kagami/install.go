@@ -382,6 +382,9 @@ func (d directories) installed() (installations, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading which servers kagami has installed: %s: %w: move the file away to begin a new one", path, err)
 	}
+	if all == nil { // the file has null
+		all = installations{}
+	}
 	return all, nil
 }
 
