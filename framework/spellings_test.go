@@ -226,3 +226,19 @@ func TestSpellingsOfOneTemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplateInAnotherSpelling: the most specific template also serves the normal form of a URI if its own
+// prefix is spelled in another way.
+func TestTemplateInAnotherSpelling(t *testing.T) {
+	t.Parallel()
+	type ref struct {
+		Path string `uri:"path,slashes"`
+	}
+	wide := framework.ResourceTemplate("https://{+path}", func(context.Context, ref) (string, error) { return "wide", nil })
+	p := dial(t, build(t, quiet().Add(wide, ofMap("https://Example.com/{x}").component)), protocol.Rev20251125)
+	for _, uri := range []string{"https://example.com/1", "https://Example.com/1", "HTTPS://EXAMPLE.com:443/%31"} {
+		if got := p.read(uri).ok().field("contents.0.text"); got != `{"x":"1"}` {
+			t.Errorf("%s: got %v", uri, got)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 type templates struct {
 	prefixes []prefixed // sorted
 	spelled  []spelled  // the most specific first
+	odd      bool       // a prefix is not in normal form
 }
 
 // spelled is a template with its prefix in normal form.
@@ -41,7 +42,9 @@ func indexed(entries []*Entry) templates {
 	var t templates
 	for rank, e := range entries {
 		byPrefix[e.Prefix] = append(byPrefix[e.Prefix], ranked{e, rank})
-		t.spelled = append(t.spelled, spelled{e, normalPrefix(e)})
+		prefix := normalPrefix(e)
+		t.spelled = append(t.spelled, spelled{e, prefix})
+		t.odd = t.odd || prefix != e.Prefix
 	}
 	for prefix, group := range byPrefix {
 		t.prefixes = append(t.prefixes, prefixed{prefix: prefix, entries: group})
@@ -86,13 +89,13 @@ func (t *templates) of(uri string) iter.Seq[*Entry] {
 // it matches. A template may match if its prefix in normal form begins the URI in normal form (RFC 3986
 // section 6.2): clients normalize URIs, and read https://Example.com/{id} as https://example.com/7.
 //
-// All spellings of a URI must lead to the same template. So a URI that is not in normal form is compared by its
-// normal form first; otherwise notes://%73ecret/1 would lead past notes://secret/{id} to notes://{+path}.
+// All spellings of a URI must lead to the same template. So normal forms are compared first, unless all are
+// normal; otherwise notes://%73ecret/1 would lead past notes://secret/{id} to notes://{+path}.
 func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	return func(yield func(*Entry, string) bool) {
 		normal := protocol.NormalURI(uri)
-		if normal == uri {
-			_ = t.eachOf(uri, yield) && t.eachNormal(normal, yield)
+		if normal == uri && !t.odd {
+			_ = t.eachOf(uri, yield)
 			return
 		}
 		_ = t.eachNormal(normal, yield) && t.eachOf(uri, yield)
