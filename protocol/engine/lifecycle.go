@@ -215,8 +215,8 @@ func (e *Engine) Unfinished() []string {
 	running := make(map[string]int)
 	for _, c := range e.connections() {
 		for _, x := range c.requests() {
-			if x.feed == nil {
-				running[strings.TrimSpace(x.method+" "+componentOf(x.call))]++
+			if x.method != protocol.MethodListen {
+				running[strings.TrimSpace(jsontext.Clip(x.method, 128)+" "+x.component())]++
 			}
 		}
 	}
@@ -240,13 +240,13 @@ func (e *Engine) Unfinished() []string {
 	return all
 }
 
-// componentOf returns the name of the tool or the prompt that is called, or "". A client may have
-// invented it.
-func componentOf(c *Call) string {
-	if c == nil {
+// component returns the name of the tool or the prompt that a request in flight calls, or "". A client may
+// have invented it. initialize sets x.call after the request is in flight, so component does not read it there.
+func (x *exchange) component() string {
+	if x.method == protocol.MethodInitialize {
 		return ""
 	}
-	switch p := c.Params.(type) {
+	switch p := x.call.Params.(type) {
 	case *protocol.CallToolParams:
 		return jsontext.Clip(p.Name, 128)
 	case *protocol.GetPromptParams:
