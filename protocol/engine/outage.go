@@ -34,9 +34,10 @@ func (o *outage) attempted(work string, err error) error {
 		}
 		return &RecoveredError{Work: work, Lasted: lasted}
 	}
-	if o.last = now; o.began.IsZero() {
+	if o.began.IsZero() || now.Sub(o.last) > outagePause { // Take returns late if there is no task
 		o.began = now
 	}
+	o.last = now
 	if !o.reported.IsZero() && now.Sub(o.reported) < outagePause {
 		return nil
 	}
