@@ -86,7 +86,7 @@ func TestMainExitCodes(t *testing.T) {
 		{"greeter", []string{"--http", "127.0.0.1:0", "--page=192.0.2.1:80"}, 2, "others can reach 192.0.2.1:80"}, // before it serves anything
 		{"faulty", nil, 2, "bad name!"},
 		{"unstartable", nil, 1, "no database"},
-		{"unstartable", nil, 1, `"msg":"the server has ended"`},
+		{"greeter", []string{"--worker"}, 2, "--worker: a worker needs a store"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.app+strings.Join(tt.args, " "), func(t *testing.T) {
@@ -105,6 +105,9 @@ func TestMainExitCodes(t *testing.T) {
 			}
 			if code := cmd.ProcessState.ExitCode(); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if strings.Contains(errs.String(), "the server has ended") != (tt.code == 1) {
+				t.Errorf("a server that had begun, and no other, is logged when it ends:\n%s", errs.String())
 			}
 			if !strings.Contains(errs.String(), tt.want) {
 				t.Errorf("stderr has no %q:\n%s", tt.want, errs.String())

@@ -136,7 +136,7 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 		return s.show(ctx, server, f)
 	}
 	err = s.serve(ctx, server, f)
-	if err != nil && s.program && !isatty.IsTerminal(os.Stderr.Fd()) { // on a terminal, the line of program is enough
+	if ExitCode(err) == exitFailure && s.program && !isatty.IsTerminal(os.Stderr.Fd()) { // on a terminal, the line of program is enough
 		server.Logger().Error("the server has ended", zap.Error(err))
 	}
 	return err
