@@ -63,6 +63,29 @@ func TestLostWorkersAreLogged(t *testing.T) {
 	}
 }
 
+// TestLostWorkersOfForeignTasks: a process without the tool records the loss of a worker, and does not say what
+// becomes of the task, because it does not know how often that may happen.
+func TestLostWorkersOfForeignTasks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.Bounds{LeaseLife: time.Second})
+		first, _ := logging(t, store, 0, func(context.Context) (string, error) { return "", nil }, framework.Retry(0))
+		id := dialTasks(t, first).task("film", `{}`)
+		if _, err := store.Tasks().(task.Queue).Take(t.Context()); err != nil { // by a worker that dies
+			t.Fatal(err)
+		}
+		core, logs := observer.New(zap.WarnLevel)
+		other := build(t, quiet(framework.WithStore(store), framework.WithTaskWorkers(1), framework.WithLogger(zap.New(core))))
+		if err := other.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		want := `task ` + digestOf(id) + ` of the tool "film" has lost its worker in run 1, and now other processes may run it`
+		if logs.Len() != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), want) {
+			t.Errorf("logged %v, want %s", logs.All(), want)
+		}
+	})
+}
+
 // TestLostTasksAreLogged: the store has lost its data, as after a failover to an empty replica. A task that
 // has expired is no loss.
 func TestLostTasksAreLogged(t *testing.T) {

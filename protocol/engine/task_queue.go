@@ -140,17 +140,20 @@ func (e *Engine) leaves(ctx context.Context, r *task.Record, err error) bool {
 //
 // It is called before the first run, by the goroutine of the lease.
 func (j *job) takeOver() bool {
-	then := "it runs again"
-	if j.runs >= j.deaths() {
-		then = "it fails"
-	}
-	j.e.failed(j.ctx, nil, fmt.Errorf("engine: task %s of the tool %q has lost its worker in run %d, and now %s", digest(j.id), j.tool, j.runs+1, then))
 	err := j.apply(j.ctx, j.runs, task.Event{Kind: task.Resume})
 	j.report(j.ctx, err)
 	if err != nil {
 		return false
 	}
 	j.runs++
+	then := "it runs again"
+	switch {
+	case !j.lease: // jobOf has failed, and the number of deaths is not known here
+		then = "other processes may run it"
+	case j.runs > j.deaths():
+		then = "it fails"
+	}
+	j.e.failed(j.ctx, nil, fmt.Errorf("engine: task %s of the tool %q has lost its worker in run %d, and now %s", digest(j.id), j.tool, j.runs, then))
 	return true
 }
 
