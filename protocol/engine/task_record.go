@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -82,6 +83,9 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 		from: origin{
 			conn: e.noConn, addr: call.Address, id: call.RequestID(), dialect: call.Dialect(), snapshot: e.cfg.Catalog.Snapshot(),
 		},
+	}
+	if left := j.left(r); left > 0 {
+		j.ends = time.Now().Add(left)
 	}
 	var who *transport.Principal // nil hides a principal in the context of Start
 	if call.Principal != nil {
