@@ -256,7 +256,7 @@ func (r *execution) postpone(ctx context.Context, c *Call, after time.Duration) 
 			r.fail(ctx, r.began, err)
 			return false
 		}
-		if err != nil {
+		if err != nil && !tooMuch(err) {
 			r.report(ctx, err)
 			return false
 		}
