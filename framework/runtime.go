@@ -63,6 +63,8 @@ func (s *Server) commit(outcome string, build func() *builder) error {
 	if s.engine == nil {
 		return errNotBuilt
 	}
+	var warnings []Fault
+	defer func() { s.warn(warnings) }() // without the lock, because the logger may call the server
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	b := build()
@@ -70,7 +72,9 @@ func (s *Server) commit(outcome string, build func() *builder) error {
 	if err != nil {
 		return err
 	}
-	s.warn(b.faults)
+	if len(change.Kinds) > 0 || change.Removed == 0 { // else lists do not change, and warnings were logged before
+		warnings = b.faults
+	}
 	s.announce(change)
 	return nil
 }

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -301,7 +303,40 @@ func TestWarningsAtRunTime(t *testing.T) {
 	if err := s.Add(framework.Tool("bare", none), framework.Tool("also", none, framework.Describe("d"))); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.AddOrReplace(framework.Tool("bare", none)); err != nil { // as a mirror does each minute
+		t.Fatal(err)
+	}
 	if all := logs.All(); len(all) != 1 || !strings.HasPrefix(all[0].Message, `tool "bare": no description`) {
 		t.Errorf("the log has %v", all)
+	}
+}
+
+// TestLoggerMayCallTheServer: a logger that uses the server does not wait for the function that logs.
+func TestLoggerMayCallTheServer(t *testing.T) {
+	t.Parallel()
+	var s *framework.Server
+	var calls int
+	core, _ := observer.New(zap.WarnLevel)
+	logger := zap.New(core, zap.Hooks(func(zapcore.Entry) error {
+		if calls++; calls < 3 {
+			_ = connect(t.Context(), s)
+			s.RemoveTools("bare")
+		}
+		return nil
+	}))
+	s = build(t, framework.New("test", "1", framework.WithLogger(logger)).OnStart(func(context.Context, *framework.Server) error { return errors.New("no database") }))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = connect(t.Context(), s)
+		_ = s.Add(framework.Tool("bare", none))
+	}()
+	select {
+	case <-done:
+		if calls != 2 {
+			t.Errorf("%d entries, want one of the start and one of the tool", calls)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the server waits for its logger")
 	}
 }

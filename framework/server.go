@@ -232,12 +232,22 @@ func (s *Server) startFailed(ctx context.Context, err error) {
 	if s.engine == nil || s.stopped() || ctx.Err() != nil || errors.Is(err, errStarting) {
 		return
 	}
-	s.unstarted.mu.Lock()
-	defer s.unstarted.mu.Unlock()
-	if now := time.Now(); s.unstarted.last.IsZero() || now.Sub(s.unstarted.last) >= time.Minute {
-		s.unstarted.last = now
+	if s.unstarted.due() {
 		s.cfg.logger.Error("the server has not started: requests are refused", zap.Error(err))
 	}
+}
+
+// due reports whether an entry may be written now, and counts it. The caller writes it without the lock,
+// because the logger may call the server.
+func (l *startLog) due() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if !l.last.IsZero() && now.Sub(l.last) < time.Minute {
+		return false
+	}
+	l.last = now
+	return true
 }
 
 // Serve starts the server and runs the transports. It blocks until ctx ends, Shutdown is called, a
