@@ -38,7 +38,8 @@ func (p onceStep) done(ctx context.Context) bool {
 	}
 	var round int
 	var asked int32
-	if _, err := fmt.Sscan(string(raw), &round, &asked); err != nil || round >= h.call.Round {
+	n, _ := fmt.Sscan(string(raw), &round, &asked) // journals of older versions have no second number
+	if n == 0 || round >= h.call.Round {
 		return false // a repetition of the same round does not count
 	}
 	h.asked.Store(max(h.asked.Load(), asked))
