@@ -493,7 +493,7 @@ func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	}
 }
 
-// failed logs errors outside of components, of which the engine does not send the text.
+// failed logs errors outside of components. The engine does not send their texts.
 func (s *Server) failed(ctx context.Context, c *engine.Call, err error) {
 	if _, known := errors.AsType[loggedError](err); known {
 		return

@@ -31,8 +31,8 @@ type mortal struct {
 
 func (m mortal) Failed() <-chan struct{} { return m.failed }
 
-// TestStoreFailed: a server whose store takes no more writes ends with an error, so that a restart opens the
-// store again. Running calls have their grace period before.
+// TestStoreFailed: if the store takes no more writes, its server ends with an error, so that a restart opens
+// the store again. Running calls have their grace period before.
 func TestStoreFailed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -158,7 +158,7 @@ func TestTaskOfADeadWorkerAtAnotherVersion(t *testing.T) {
 	}
 }
 
-// newerTasks is a store with a task of which a newer version of the program has written a part.
+// newerTasks is a store with a task. A newer version of the program has written a part of it.
 type newerTasks struct {
 	task.Store
 	task.Queue

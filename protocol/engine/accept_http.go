@@ -55,8 +55,8 @@ func (a *arrival) find(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// notFound returns the fault for an error of Sessions.Find or conn.unopened. If sessions cannot be looked up now, the
-// status is not 404, because 404 would end the session.
+// notFound returns the fault for an error of Sessions.Find or conn.unopened. If sessions cannot be looked
+// up now, the status is not 404, because 404 would end the session.
 func (x *exchange) notFound(err error) *protocol.Fault {
 	if errors.Is(err, transport.ErrUnavailable) {
 		x.status = http.StatusServiceUnavailable

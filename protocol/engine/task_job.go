@@ -482,8 +482,7 @@ func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 //
 // event is called for each attempt. If it returns the zero Event, nothing is written, and the error
 // is errAsked. change may block for as long as the store is unavailable, so no lock but
-// execution.keeping may be held. It
-// returns early if the job's context ends.
+// execution.keeping may be held. It returns early if the job's context ends.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()

@@ -134,9 +134,9 @@ func (e *Engine) leaves(ctx context.Context, r *task.Record, err error) bool {
 	return min(known, e.cfg.Now().Sub(r.Updated)) < taskwatch.Patience
 }
 
-// takeOver increments the runs of a task whose previous worker is gone, and reports that: a task that
-// kills its workers leaves no other trace. If that worker is still alive, its writes are refused from
-// now on. takeOver returns false if the store returned an error.
+// takeOver records that the previous worker of the task is gone: it increments the runs. It reports that,
+// because a task that kills its workers leaves no other trace. If that worker is still alive, its writes
+// are refused from now on. takeOver returns false if the store returned an error.
 //
 // It is called before the first run, by the goroutine of the lease.
 func (j *job) takeOver() bool {

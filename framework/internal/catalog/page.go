@@ -69,7 +69,8 @@ func joined(entries []*Entry, d *dialect.Dialect) [][]byte {
 	return [][]byte{bytes.Join(wires, []byte(","))}
 }
 
-// start is where a page begins: after an entry, or where that entry was. The zero value is the beginning of the list.
+// start is where a page begins: after an entry, or where that entry was. The zero value is the beginning of
+// the list.
 type start struct {
 	order uint64 // of the last entry before the page when the cursor was made
 	last  *Entry // that entry; nil if it is gone, or the caller may not see it

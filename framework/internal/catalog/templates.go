@@ -102,7 +102,7 @@ func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	}
 }
 
-// eachOf yields the templates whose prefix the URI has. It returns false if yield has.
+// eachOf yields the templates with a prefix that begins the URI. It returns false if yield has.
 func (t *templates) eachOf(uri string, yield func(*Entry, string) bool) bool {
 	for e := range t.of(uri) {
 		if !yield(e, uri) {
@@ -112,8 +112,8 @@ func (t *templates) eachOf(uri string, yield func(*Entry, string) bool) bool {
 	return true
 }
 
-// eachNormal yields the templates whose prefix in normal form begins the URI, which is in normal form. It
-// returns false if yield has.
+// eachNormal yields the templates with a prefix that begins the URI if both are in normal form. normal is the
+// URI in normal form. It returns false if yield has.
 func (t *templates) eachNormal(normal string, yield func(*Entry, string) bool) bool {
 	for _, s := range t.spelled {
 		rest, ok := strings.CutPrefix(normal, s.prefix)
