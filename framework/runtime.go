@@ -16,7 +16,7 @@ func (s *Server) Add(components ...Component) error {
 
 // AddOrReplace adds components and replaces registered ones that have the same name or URI. Use
 // it to mirror components from another source. Like Replace, it takes effect as one change; it
-// returns the same errors as Add.
+// returns the same errors as Add. Clients are notified only of lists that show a difference.
 func (s *Server) AddOrReplace(components ...Component) error {
 	at := callsite.Caller(1)
 	return s.commit("Nothing was added or replaced.", func() *builder { return newBuilder(s, nil, nil).replacing().with(components, at) })

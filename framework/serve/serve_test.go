@@ -188,12 +188,12 @@ func TestEnvironment(t *testing.T) {
 	}
 	t.Setenv("GREET_HTTP", "")
 	t.Setenv("GREET_PAGE", "true")
-	if _, _, err := run(t, greeter(), []string{"--worker", "--page=false"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker needs the store") {
+	if _, _, err := run(t, greeter(), []string{"--worker", "--page=false"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker: a worker needs a store") {
 		t.Errorf("a worker without the page of the environment: %v", err)
 	}
 	t.Setenv("GREET_PAGE", "")
 	t.Setenv("GREET_HTTP", ":0")
-	if _, _, err := run(t, greeter(), []string{"--worker"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker needs the store") {
+	if _, _, err := run(t, greeter(), []string{"--worker"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker: a worker needs a store") {
 		t.Errorf("a worker with the address of the environment: %v", err)
 	}
 	t.Setenv("GREET_STDIO", "maybe")

@@ -17,7 +17,7 @@ const pageSize = 35
 func New() *framework.App {
 	w := &watched{}
 	s := &sleeper{}
-	t := newTriggers()
+	t := &triggers{}
 	return framework.New("everything", "1.0.0",
 		framework.WithTitle("Everything"),
 		framework.WithInstructions("One of everything, for tests."),
@@ -30,10 +30,10 @@ func New() *framework.App {
 		Add(taskTools()...).
 		Add(streamTools()...).
 		Add(loggingTool()).
-		Add(t.tools()...).
+		Add(t.switches()...).
 		Add(interopTools(s, w)...).
-		Add(t.tool).
+		Add(changingTool(0)).
 		Add(resources(w)...).
 		Add(prompts()...).
-		Add(t.prompt)
+		Add(changingPrompt(0))
 }
