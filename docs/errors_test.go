@@ -448,8 +448,8 @@ func failures(s *source, file *ast.File) []message {
 	return all
 }
 
-// warnings finds the lines of the log from level warn up. Carriers have a function warn, which takes the
-// whole line.
+// warnings finds the log entries of level warn and above. Carriers log with a function named warn. Its
+// argument is the whole line.
 func warnings(s *source, file *ast.File) []message {
 	var all []message
 	inFunctions(file, func(n ast.Node, fn *ast.FuncDecl) {

@@ -185,7 +185,7 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 
 // OnRootsChanged adds a function that runs when a client notifies the server that its roots
 // changed. Several functions run in order. They run concurrently for different clients. A panic is
-// logged. A function cannot ask the client: [Roots] returns ErrUnsupported in it. It need not, because the
+// logged. In the function, [Roots] returns ErrUnsupported, because it cannot ask the client. The
 // next call of Roots in a handler of the session asks again.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {

@@ -196,7 +196,7 @@ func (a *App) HasLogger() bool { return a.cfg.logs }
 // default is 100, the minimum 1.
 func WithPageSize(n int) AppOption {
 	return appOption{"WithPageSize", checked(n >= 1, "the size must be 1 or more", func(c *appConfig) {
-		c.pageSize = min(n, math.MaxInt32-1) // the engine asks for one more
+		c.pageSize = min(n, math.MaxInt32-1) // leaves room for the extra item that the engine requests
 		c.tasks.Page = c.pageSize
 	})}
 }
@@ -262,9 +262,10 @@ func WithAuth(a transport.Authenticator) AppOption {
 // continue the call. A state is bound to the name of the app: another app with the same secrets
 // refuses it.
 //
-// Each secret has at least 16 random bytes. The first secret seals; all secrets open. To rotate, first
-// add the new secret after the others in all processes. Then put it first in all processes. Remove the
-// old one when states sealed with it have expired (see [WithStateTTL]).
+// Each secret has at least 16 random bytes. The first secret seals states, and all secrets open
+// them. To rotate, first add the new secret after the others in all processes. Then put it first in
+// all processes. Remove the old secret when states sealed with it have expired (see
+// [WithStateTTL]).
 //
 // Without this option, processes that share a store ([WithStore]) use a secret from the store.
 // Without a shared store, a round must go to the process that asked; on other processes it fails.

@@ -68,7 +68,7 @@ type callCtx struct {
 	logger  *zap.Logger          // logger of Log; nil until its first use
 	bucket  *bucket              // limits what logger sends to the client; nil if the client wants no log messages
 
-	passed  atomic.Pointer[passedStep]   // the innermost step of OncePerCall that has called next; may be nil
+	passed  atomic.Pointer[activeStep]   // the innermost step of OncePerCall that has called next; may be nil
 	chained bool                         // the chain of a call runs in it; set by serve
 	visited atomic.Pointer[settledVisit] // the page of URLRequired that this execution has settled; may be nil
 	roots   atomic.Pointer[callRoots]    // of Roots; nil until asked; only in the outermost callCtx
@@ -121,8 +121,8 @@ func (b *componentHandler) TaskPolicy() *engine.TaskPolicy { return b.policy }
 // errTimeout is the cause of a context that ended because the component's Timeout expired.
 var errTimeout = errors.New("the timeout of the component is over")
 
-// serve runs the chain. If a middleware panics, no other step learns of that, and the engine answers
-// with an internal error.
+// serve runs the chain. If a middleware panics, the outer steps do not see the panic. The engine
+// answers with an internal error.
 func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (answer protocol.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil { // logged here, where the secrets of the call are known

@@ -138,8 +138,8 @@ func TestFailuresWithoutSecrets(t *testing.T) {
 	}
 }
 
-// The engine reports errors of a call, too: of a task that will run again, and of a step that
-// crashed. Each of them is one entry, and has no secret.
+// The engine also reports errors of a call: of a task that will run again, and of a step that
+// crashed. Each error is logged once, without secrets.
 func TestFailuresOfTheEngineWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -170,7 +170,7 @@ func TestFailuresOfTheEngineWithoutSecrets(t *testing.T) {
 		"a task that runs again":          {framework.Tool("t", refuses, framework.Describe("d"), twice), word, true, 2},
 		"a task with a step that crashes": {framework.Tool("t", refuses, framework.Describe("d"), twice, framework.With(crashes)), word, true, 2},
 		"a step that crashes":             {framework.Tool("t", refuses, framework.With(crashes)), word, false, 1},
-		// In the first run, the inner tool fails, and with it the outer one.
+		// In the first run the inner tool fails, and then the outer tool.
 		"a tool of a model in such a task": {framework.Tool("t", outer, framework.Describe("d"), twice), `{}`, true, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func (p Phase) rank() Phase {
 // A Call describes a call to middleware.
 type Call struct {
 	Method    string          // "tools/call"
-	Name      string          // name of the tool or prompt, or the URI, in one spelling, whichever the client sends
+	Name      string          // name of the tool or prompt, or the URI in one spelling, whatever spelling the client sends
 	Arguments json.RawMessage // as received, or as the previous step passed them on
 	ID        string          // of the logical call; the same in every round
 	Round     int             // 0 for the first round
@@ -171,7 +171,8 @@ func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]Co
 // whose own question is pending, runs again in the next round. Whatever the step does after next
 // affects only the round that it ran in.
 //
-// A waiting call may go on in another version of the program. It knows the step by its name.
+// A waiting call may continue in another version of the program. That version recognizes the step
+// by its name.
 func OncePerCall(mw Middleware) Middleware {
 	mw.PerCall = true
 	return mw
@@ -222,7 +223,7 @@ type faultFunc func(step Middleware, problem string)
 func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
 	places, named := make([]onceStep, len(steps)), make(map[string]int)
 	for i, m := range steps {
-		if m.PerCall { // another version of the program may have other steps around it
+		if m.PerCall { // by name, because another version of the program may have other steps around it
 			places[i] = onceStep(fmt.Sprintf("%sstep/%d/%s", reserved, named[m.Name], m.Name))
 			named[m.Name]++
 		}

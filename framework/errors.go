@@ -443,7 +443,7 @@ func (v *verdict) refusal(ctx context.Context, c *engine.Call) (text string, ans
 	return v.text, nil
 }
 
-// loggedError is the text of an error that the log has already, without secret arguments. The engine
+// loggedError is the text of an error that is already logged, without secret arguments. The engine
 // reports the error again, and Server.failed ignores it.
 type loggedError string
 
@@ -456,8 +456,9 @@ func logged(ctx context.Context, err error) error {
 }
 
 // refuseTool returns the answer to an error of a tool. Errors of the protocol stay JSON-RPC errors.
-// Other errors become results that the model sees. If a task will retry, refuseTool returns the text
-// of an internal error: the engine would send an error of the client that is inside.
+// Other errors become results that the model sees. If a task will retry, refuseTool returns a
+// loggedError. It does not wrap err, because the engine would otherwise send an error of the client
+// inside err.
 func (b *componentHandler) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch {

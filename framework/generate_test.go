@@ -247,8 +247,9 @@ func toolLoop(t *testing.T, rev protocol.Revision, mode string) {
 	}
 }
 
-// TestToolsOfAChangedQuestion: another version of the program changes a question, so the model is asked
-// again. If it then asks for another call, it gets the result of that, and not of the earlier one.
+// TestToolsOfAChangedQuestion checks what happens if another version of the program changes a
+// question, so that the model is asked again. If the model then asks for another call, it gets the
+// result of that call, and not of the earlier one.
 func TestToolsOfAChangedQuestion(t *testing.T) {
 	t.Parallel()
 	type room struct {

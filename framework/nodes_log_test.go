@@ -19,7 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// logging returns a started node with the tool film, and its log.
+// logging returns a started node that has the tool film, and the node's log.
 func logging(t *testing.T, store framework.Store, workers int, film func(ctx context.Context) (string, error), opts ...framework.TaskOption) (*framework.Server, *observer.ObservedLogs) {
 	t.Helper()
 	core, logs := observer.New(zap.WarnLevel)
@@ -32,14 +32,14 @@ func logging(t *testing.T, store framework.Store, workers int, film func(ctx con
 	return s, logs
 }
 
-// digestOf returns what the log has instead of the id of a task.
+// digestOf returns the digest that the log has in place of a task's ID.
 func digestOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// TestLostWorkersAreLogged: a task that kills its workers leaves one entry for each of them, with its digest
-// and its tool.
+// TestLostWorkersAreLogged checks that a task which kills its workers leaves one log entry for each
+// of them. The entry has the task's digest and tool.
 func TestLostWorkersAreLogged(t *testing.T) {
 	for then, opts := range map[string][]framework.TaskOption{
 		"and now it runs again": nil,
@@ -86,8 +86,8 @@ func TestLostWorkersOfForeignTasks(t *testing.T) {
 	})
 }
 
-// TestLostTasksAreLogged: the store has lost its data, as after a failover to an empty replica. A task that
-// has expired is no loss.
+// TestLostTasksAreLogged checks the log after the store has lost its data, for example in a
+// failover to an empty replica. An expired task is not logged as lost.
 func TestLostTasksAreLogged(t *testing.T) {
 	for name, ttl := range map[string]time.Duration{"lost": time.Hour, "expired": 2 * time.Second} {
 		bubble(t, func(t *testing.T) {
@@ -123,7 +123,8 @@ func TestLostTasksAreLogged(t *testing.T) {
 	}
 }
 
-// TestLateTasksAreNamed: a handler that ignores its context is named when the server stops without it.
+// TestLateTasksAreNamed checks that the log names a handler that ignores its context when the
+// server stops without waiting for it.
 func TestLateTasksAreNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, logs := logging(t, memory.New(), 1, func(context.Context) (string, error) {

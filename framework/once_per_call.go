@@ -12,21 +12,22 @@ import (
 // contain it.
 const reserved = "\x00"
 
-// onceStep is the key in the journal of a step of OncePerCall. For other steps it is "".
+// onceStep is the key of a OncePerCall step in the journal. For other steps it is "".
 type onceStep string
 
-// passedStep is a step of OncePerCall that has called next. While next runs, callCtx.passed points to
-// the innermost one.
-type passedStep struct {
+// activeStep is a OncePerCall step that has called next. While next runs, callCtx.passed points to
+// the innermost such step.
+type activeStep struct {
 	step  onceStep
 	asked int32       // questions without a key that the call had asked before
-	outer *passedStep // the next outer step of OncePerCall, or nil
+	outer *activeStep // the next outer step of OncePerCall, or nil
 }
 
 var errNotPassed = errors.New("the step has not called next")
 
-// done reports whether the step has called next in an earlier round. The step must then not run
-// again. Its questions without a key are counted, because the numbers of later ones depend on them.
+// done reports whether the step called next in an earlier round. If so, the step must not run
+// again. done then also counts the step's questions without a key, because the numbers of later
+// questions depend on them.
 func (p onceStep) done(ctx context.Context) bool {
 	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil || h.call.Round == 0 {
@@ -40,7 +41,7 @@ func (p onceStep) done(ctx context.Context) bool {
 	var asked int32
 	n, _ := fmt.Sscan(string(raw), &round, &asked) // journals of older versions have no second number
 	if n == 0 || round >= h.call.Round {
-		return false // a repetition of the same round does not count
+		return false // next was called in this round, which now runs again
 	}
 	h.asked.Store(max(h.asked.Load(), asked))
 	return true
@@ -54,7 +55,7 @@ func (p onceStep) then(next Handler) Handler {
 			return next(ctx, call)
 		}
 		before := h.passed.Load()
-		h.passed.Store(&passedStep{step: p, asked: h.asked.Load(), outer: before})
+		h.passed.Store(&activeStep{step: p, asked: h.asked.Load(), outer: before})
 		defer h.passed.Store(before) // a question that the step asks after next is not asked inside it
 		return next(ctx, call)
 	}

@@ -69,8 +69,8 @@ func TestOncePerCallAsks(t *testing.T) {
 	}
 }
 
-// TestOncePerCallAsksWithoutKeys: a question without a key is identified by its number. The numbers do not
-// depend on whether the steps before it run again, even if all questions have the same text.
+// TestOncePerCallAsksWithoutKeys checks the numbers that identify questions without a key. They do
+// not depend on whether earlier steps run again, even if all questions have the same text.
 func TestOncePerCallAsksWithoutKeys(t *testing.T) {
 	t.Parallel()
 	asking := func(name string, step func(framework.Middleware) framework.Middleware) framework.Middleware {
@@ -105,8 +105,8 @@ func TestOncePerCallAsksWithoutKeys(t *testing.T) {
 	})
 }
 
-// TestOncePerCallOfAnotherVersion: a step that has called next does not run again in a version of the
-// program with other steps around it.
+// TestOncePerCallOfAnotherVersion checks that a step which has called next does not run again in
+// another version of the program, which has other steps around it.
 func TestOncePerCallOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int32

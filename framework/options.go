@@ -187,8 +187,9 @@ func OpenWorld(yes bool) Option {
 
 // Scopes sets the scopes that the caller must have. The caller needs all of them. Lists leave the
 // component out for callers that lack a scope. Over HTTP, their calls are answered with 403 and the
-// required scopes; elsewhere they are answered as if the component did not exist. The most specific
-// resource or template that has a URI decides: no other one serves it to callers without the scopes.
+// required scopes. Elsewhere they are answered as if the component did not exist. Only the most
+// specific resource or template for a URI counts: no less specific template serves the URI to
+// callers without the scopes.
 //
 // Pass each scope as one argument. A scope must not have spaces, quotes or backslashes (RFC 6749
 // §3.3), because a challenge could not name it.

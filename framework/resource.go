@@ -158,8 +158,8 @@ func (m *member) noResource(b *builder, t reflect.Type) {
 	m.fault(b, "Out", "a resource cannot be a "+t.String(), "Return a string, []byte, Contents, []Contents or a JSON type")
 }
 
-// answer builds the result of resources/read. Contents without a URI get the requested one, as the client has
-// spelled it.
+// answer builds the result of resources/read. Contents without a URI get the requested URI, in the
+// client's spelling.
 func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Result, error) {
 	items, err := r.contents(v)
 	if err != nil {

@@ -270,8 +270,9 @@ func TestLastOneRemoved(t *testing.T) {
 	}
 }
 
-// TestListChangedOnlyIfItHas: what is replaced by something that lists show alike is no news to clients.
-func TestListChangedOnlyIfItHas(t *testing.T) {
+// TestListChangedOnlyAfterAVisibleChange checks that clients are not notified if lists show the replacement
+// like the component before.
+func TestListChangedOnlyAfterAVisibleChange(t *testing.T) {
 	t.Parallel()
 	says := func(description, answer string, opts ...framework.Option) framework.Component {
 		return framework.Tool("t", func(context.Context, struct{}) (string, error) { return answer, nil }, append(opts, framework.Describe(description))...)
@@ -295,7 +296,8 @@ func TestListChangedOnlyIfItHas(t *testing.T) {
 	})
 }
 
-// TestWarningsAtRunTime: a component that is added to a running server is warned of like one of the app.
+// TestWarningsAtRunTime checks that a component added to a running server causes the same warnings
+// as a component of the app.
 func TestWarningsAtRunTime(t *testing.T) {
 	t.Parallel()
 	observed, logs := observer.New(zap.WarnLevel)

@@ -276,8 +276,9 @@ func (p *peer) watchResources(uris ...string) {
 	})
 }
 
-// TestScopesOfTheMostSpecific: no less specific template serves a resource to callers without its scopes.
-func TestScopesOfTheMostSpecific(t *testing.T) {
+// TestMostSpecificTemplateDecidesScopes checks that no less specific template serves a resource to callers
+// without the resource's scopes.
+func TestMostSpecificTemplateDecidesScopes(t *testing.T) {
 	t.Parallel()
 	type key struct {
 		X string `uri:"x"`

@@ -56,7 +56,7 @@ type Server struct {
 	started  atomic.Bool   // the server has started, so start does not need the lock any more
 
 	startsLate sync.Once // for the warning that requests wait for the start
-	unstarted  startLog
+	unstarted  startLogLimit
 
 	quitting sync.Once
 	draining sync.Once
@@ -83,7 +83,7 @@ var errStopped = fmt.Errorf("framework: the server has stopped: build another on
 // for that function itself.
 var errOwnEnd = errors.New("framework: a function of OnStart or OnStop that calls Shutdown waits for itself; an error of OnStart ends the server")
 
-// errStoreFailed is the error of Serve if the store has failed for good.
+// errStoreFailed is the error of Serve if the store has failed permanently.
 var errStoreFailed = errors.New("framework: the store takes no more writes until it is opened again: restart the server")
 
 // startOf is the context key that marks the contexts of a server's OnStart functions.
@@ -211,23 +211,24 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 	return err
 }
 
-// logStack logs err if it is a panic, because the text of an error that Serve or Shutdown returns has
-// no stack.
+// logStack logs err with its stack if it is a panic. The text of an error that Serve or Shutdown
+// returns has no stack.
 func (s *Server) logStack(ctx context.Context, err error, noun, name string) {
 	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 		s.logFailure(ctx, nil, panicked, noun, name)
 	}
 }
 
-// startLog limits the entries about a server that does not start to one a minute, because each request
-// finds out.
-type startLog struct {
+// startLogLimit limits the log entries about a server that does not start to one a minute. Otherwise
+// each refused request would be logged.
+type startLogLimit struct {
 	mu   sync.Mutex // guards last
-	last time.Time  // zero: there was no entry
+	last time.Time  // time of the last entry; zero: none yet
 }
 
-// startFailed logs that a request is refused because the server does not start: its client learns
-// nothing about the cause. It logs nothing if the server stops, or if only the request has ended.
+// startFailed logs that a request is refused because the server does not start. The client does not
+// receive the cause. startFailed logs nothing if the server is stopping, or if only the request has
+// ended.
 func (s *Server) startFailed(ctx context.Context, err error) {
 	if s.engine == nil || s.stopped() || ctx.Err() != nil || errors.Is(err, errStarting) {
 		return
@@ -239,7 +240,7 @@ func (s *Server) startFailed(ctx context.Context, err error) {
 
 // due reports whether an entry may be written now, and counts it. The caller writes it without the lock,
 // because the logger may call the server.
-func (l *startLog) due() bool {
+func (l *startLogLimit) due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -297,11 +298,11 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	return err
 }
 
-// toldToStop returns who has ended Serve, for the log. If its transports have ended by themselves, as
-// when a client closes stdin, or if one has failed, it returns "".
+// toldToStop returns, for the log, why Serve was asked to end. It returns "" if the transports have
+// ended by themselves, for example because a client closed stdin, or if one has failed.
 func (s *Server) toldToStop(ctx context.Context) string {
 	if ctx.Err() != nil {
-		return context.Cause(ctx).Error() // names the signal, if there was one
+		return context.Cause(ctx).Error() // the cause names the signal, if any
 	}
 	select {
 	case <-s.quit:
@@ -483,10 +484,11 @@ func (s *Server) adopt(link *transport.Connection, missed bool) error {
 }
 
 // ResourceUpdated notifies subscribers of the resource, and subscribers of its parents. If the
-// resource has Scopes, subscribers of a parent receive only the parent's URI. So call it before you remove
-// such a resource. ResourceUpdated never blocks.
+// resource has Scopes, subscribers of a parent receive only the parent's URI. The scopes must be
+// known, so call ResourceUpdated before you remove such a resource. ResourceUpdated never blocks.
 //
-// Build the URI of a template with [TemplateOf.URI]: it must have the escapes that clients use.
+// To build the URI of a template, use [TemplateOf.URI], because the URI must have the same escapes
+// as clients use.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	if s.engine != nil {
 		s.engine.Updated(uri)

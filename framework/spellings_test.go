@@ -177,8 +177,8 @@ func TestCompletionOfNothing(t *testing.T) {
 	}
 }
 
-// TestSpellingsOfOneTemplate: whatever the spelling of a URI, the most specific template serves it, and its steps
-// see one name.
+// TestSpellingsOfOneTemplate checks that the most specific template serves a URI in every spelling,
+// and that its steps see one name.
 func TestSpellingsOfOneTemplate(t *testing.T) {
 	t.Parallel()
 	type ref struct {

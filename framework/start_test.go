@@ -154,8 +154,9 @@ func TestStartIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestStartFailureIsLogged: a mounted server has no other place for the error of OnStart. Clients try again
-// all the time, and each finds out. A request that has ended, and a server that stops, are no failures.
+// TestStartFailureIsLogged checks the log of a mounted server, which has no other place for the
+// error of OnStart. Clients keep trying, and each request fails. A request that has ended, and a
+// server that is stopping, are not logged as failures.
 func TestStartFailureIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,7 +191,8 @@ func TestStartFailureIsLogged(t *testing.T) {
 	})
 }
 
-// TestPanicsOfHooksHaveStacks: the error of Serve names the panic, and the log has the stack, once.
+// TestPanicsOfHooksHaveStacks checks that the error of Serve names the panic, and that the log has
+// the stack once.
 func TestPanicsOfHooksHaveStacks(t *testing.T) {
 	t.Parallel()
 	explodes := func(context.Context, *framework.Server) error { panic("no such table") }
@@ -215,8 +217,8 @@ func TestPanicsOfHooksHaveStacks(t *testing.T) {
 	}
 }
 
-// TestStopsAreLogged: who reads the log can tell a server that was stopped from one that was killed. That a
-// client has closed stdin is no event.
+// TestStopsAreLogged checks that the log shows whether a server was stopped or killed. It has no
+// entry if a client has closed stdin.
 func TestStopsAreLogged(t *testing.T) {
 	t.Parallel()
 	for why, tt := range map[string]struct {

@@ -26,7 +26,7 @@ import (
 // middleware.
 //
 // A Store may also have a method Failed() <-chan struct{}. Its channel is closed when the store takes
-// no more writes until it is opened again. Serve then ends with an error.
+// no more writes until it is opened again. Serve then returns an error.
 //
 // The task.Store may also be a task.Queue. Then any node that shares the store may run a task, and
 // another one takes it over if the first dies. Without a queue, the process that took the call runs
@@ -129,8 +129,8 @@ func portsOf(given Store, report safestore.Reporter) ports {
 	return p
 }
 
-// storeLost returns a channel that is closed when the store has failed for good. It is nil if the store
-// does not report that.
+// storeLost returns a channel that is closed when the store has failed permanently. It is nil if the
+// store does not report that.
 func (s *Server) storeLost() <-chan struct{} {
 	if store, ok := s.cfg.store.(interface{ Failed() <-chan struct{} }); ok {
 		return store.Failed()

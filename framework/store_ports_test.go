@@ -23,7 +23,7 @@ type onlyTasks struct{ *memory.Store }
 func (onlyTasks) Sessions() session.Store { return nil }
 func (onlyTasks) Changes() change.Bus     { return nil }
 
-// mortal is a store that can fail for good.
+// mortal is a store that can fail permanently.
 type mortal struct {
 	framework.Store
 	failed chan struct{}

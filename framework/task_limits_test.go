@@ -143,7 +143,7 @@ func TestPageOfTasks(t *testing.T) {
 	})
 }
 
-// TestOnePageOfTasks: the largest page has all tasks.
+// TestOnePageOfTasks checks that a page of the largest size has all tasks.
 func TestOnePageOfTasks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		app := framework.New("one", "1", framework.WithLogger(zap.NewNop()), framework.WithPageSize(math.MaxInt))

@@ -21,12 +21,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// versions has the processes of two versions of a program that share a store.
+// versions holds the processes of two versions of a program. They share a store.
 type versions struct {
 	t     *testing.T
 	store *memory.Store
 	runs  atomic.Int32
-	peer  *peer // of a process of the new version without workers
+	peer  *peer // client of a process of the new version that has no workers
 }
 
 func newVersions(t *testing.T, film func(ctx context.Context) (string, error), opts ...framework.TaskOption) (v *versions, tool framework.Component) {
@@ -38,8 +38,8 @@ func newVersions(t *testing.T, film func(ctx context.Context) (string, error), o
 	return v, tool
 }
 
-// start starts a process. A version may not have the tool. A process with a free worker waits for tasks
-// all the time, so the processes take a task in turn.
+// start starts a process. Its version of the program may lack the tool. A process with a free
+// worker always waits for tasks, so the processes take a task in turn.
 func (v *versions) start(workers int, tools ...framework.Component) *framework.Server {
 	v.t.Helper()
 	s := build(v.t, quiet(framework.WithStore(v.store), framework.WithTaskWorkers(workers)).Add(tools...))
@@ -49,7 +49,7 @@ func (v *versions) start(workers int, tools ...framework.Component) *framework.S
 	return s
 }
 
-// dies takes the task as a worker does that dies then.
+// dies takes the task like a worker that then dies.
 func (v *versions) dies() {
 	v.t.Helper()
 	queue, ok := reflect.TypeAssert[task.Queue](reflect.ValueOf(v.store.Tasks()))
@@ -70,8 +70,9 @@ func (v *versions) shows(id, status string) {
 
 func ready(context.Context) (string, error) { return "done", nil }
 
-// TestTaskOfAnotherVersion: a process that does not have the tool of a task leaves the task to others. It
-// fails the task if no other has run it for five minutes, however old its record is.
+// TestTaskOfAnotherVersion checks that a process leaves a task to others if it does not have the
+// task's tool. If no other process has run the task for five minutes, it fails the task, however
+// old the record is.
 func TestTaskOfAnotherVersion(t *testing.T) {
 	t.Run("no worker was free before", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestTaskOfAnotherVersion(t *testing.T) {
 			v.start(2)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_ = first.Shutdown(ctx) // it says that a handler was cancelled
+			_ = first.Shutdown(ctx) // the error reports that a handler was cancelled
 			time.Sleep(time.Minute)
 			v.shows(id, "working")
 			v.start(2, tool)
@@ -141,8 +142,9 @@ func TestTaskOfAnotherVersion(t *testing.T) {
 	})
 }
 
-// TestTaskOfADeadWorkerAtAnotherVersion: a process that does not have the tool of a task does not keep it
-// from those that have it, and does not hide from them that a worker has died.
+// TestTaskOfADeadWorkerAtAnotherVersion checks a process that does not have the tool of a task. It
+// must not keep the task from processes that have the tool, or hide from them that a worker has
+// died.
 func TestTaskOfADeadWorkerAtAnotherVersion(t *testing.T) {
 	for status, opts := range map[string][]framework.TaskOption{"completed": nil, "failed": {framework.Retry(0)}} {
 		bubble(t, func(t *testing.T) {
@@ -184,8 +186,8 @@ func (s newerStore) Tasks() task.Store {
 	return newerTasks{t, t.(task.Queue), s.spoil}
 }
 
-// TestTaskOfANewerVersion: a process leaves a task that it cannot read to newer ones for as long as the
-// task lives, and reports it once.
+// TestTaskOfANewerVersion checks that a process leaves a task that it cannot read to newer
+// processes, until the task expires. It reports the task once.
 func TestTaskOfANewerVersion(t *testing.T) {
 	replaced := func(text []byte, old, by string) []byte { return bytes.Replace(text, []byte(old), []byte(by), 1) }
 	for part, spoil := range map[string]func(r *task.Record){

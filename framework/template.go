@@ -25,9 +25,9 @@ import (
 // as for Resource.
 //
 // Values that could lead out of the family are answered as not found, and fn is not called. Such
-// values are . and .. as a part of a path, an absolute path, an encoded slash, and control characters. A
-// field with uri:"name,slashes" accepts slashes. Values of {?name} and {&name} are data, and may be
-// any text without NUL.
+// values are . and .. as a path segment, an absolute path, an encoded slash, and control
+// characters. A field with uri:"name,slashes" accepts slashes. Values of {?name} and {&name} are
+// data. They may be any text without NUL.
 func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
 	t := &TemplateOf[P, Out]{fn: fn, declaration: declare(kindTemplate, uriTemplate, fn, opts)}
 	t.declaration.compile = t.compile
@@ -254,8 +254,8 @@ type templateCall struct {
 	vars      map[string]string
 }
 
-// Handle reads the resource. Its steps see the URI in one spelling, which the variables decide: a client could
-// otherwise get around a step that compares URIs.
+// Handle reads the resource. Its steps see the URI as built from the variables, in one spelling.
+// Otherwise a client could evade a step that compares URIs.
 func (t *templateCall) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	p, ok := c.Params.(*protocol.ReadResourceParams)
 	if !ok {

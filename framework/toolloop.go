@@ -125,7 +125,7 @@ func (o *offer) use(ctx context.Context, h *callCtx, base string, turn int, uses
 			results[i] = protocol.ToolResult{ToolUseID: use.ID, Content: toolError(text).Content, IsError: true}
 			continue
 		}
-		// The prefix contains the index and not the id, because the client chooses the id.
+		// The prefix contains the index instead of the ID, because the client chooses the ID.
 		prefix := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i) + "/"
 		result, err := o.result(ctx, h, prefix, use)
 		if err != nil {
@@ -140,8 +140,8 @@ func (o *offer) use(ctx context.Context, h *callCtx, base string, turn int, uses
 	return results, nil
 }
 
-// result runs one tool. Its key in the journal contains a digest of the call: if a turn is asked again
-// because the question has changed, the model may call another tool, or with other input.
+// result runs one tool. Its key in the journal contains a digest of the call. If the question has
+// changed and a turn is asked again, the model may call another tool, or use other input.
 func (o *offer) result(ctx context.Context, h *callCtx, prefix string, use protocol.ToolUse) (*protocol.CallToolResult, error) {
 	b := o.tools[use.Name]
 	if b == nil {

@@ -63,7 +63,7 @@ func watched(next framework.Handler, done func(ctx context.Context, call *framew
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		call.Began() // starts the clock before the call, not when the duration is read
 		received, outcome := call.Arguments, outcomePanic
-		defer func() { // deferred, because a call that panics is over also; the server recovers the panic
+		defer func() { // deferred, so that a call that panics is also recorded; the server recovers the panic
 			judged := outcome
 			if outcome == outcomePanic { // after a panic, a question may still be pending, or the task runs again
 				judged = framework.OutcomeOf(ctx, nil, errPanicked)

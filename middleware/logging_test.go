@@ -435,7 +435,7 @@ func FuzzRedaction(f *testing.F) {
 	})
 }
 
-// Keys of well-known services are hidden wherever they are.
+// Keys of well-known services are hidden wherever they appear.
 func TestLoggingHidesKnownKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
@@ -456,7 +456,7 @@ func TestLoggingHidesKnownKeys(t *testing.T) {
 	}
 }
 
-// TestTaskIDIsNotLogged: see TestTaskIDIsNotWritten. Spans have it neither.
+// TestTaskIDIsNotLogged checks log entries and spans; see TestTaskIDIsNotWritten.
 func TestTaskIDIsNotLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

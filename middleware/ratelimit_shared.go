@@ -158,7 +158,7 @@ func (l *limiter) heard(ctx context.Context, err error) {
 
 func (l *limiter) warn(ctx context.Context, err error) {
 	l.mu.Lock()
-	now := time.Now() // with its monotonic part: a clock that is set back must not hide failures
+	now := time.Now() // keeps the monotonic reading, so that a clock that is set back does not hide failures
 	due := l.warned.IsZero() || now.Sub(l.warned) >= warnInterval
 	if due {
 		l.warned = now

@@ -187,8 +187,8 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 	return attrs
 }
 
-// clientOf returns the address and the port of a client separately, as the semantic conventions have
-// them. If the port is unknown, as behind a proxy, it is 0.
+// clientOf returns the address and the port of a client separately, as the semantic conventions require.
+// If the port is unknown, for example behind a proxy, it is 0.
 func clientOf(remote string) (address string, port int) {
 	end, err := netip.ParseAddrPort(remote)
 	if err != nil { // an address of another kind, or none

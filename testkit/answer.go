@@ -202,8 +202,8 @@ func (a *Answer) Omits(words ...string) *Answer {
 
 // Text returns the text of all blocks, contents or messages, or of the error. The text of embedded
 // resources, and the name, URI and description of links, are included. Structured content is not
-// included; see [Answer.JSON]. If the answer has no text, such as an image alone, Text returns "". If
-// the answer is not of a tool, a resource or a prompt, Text returns its JSON.
+// included; see [Answer.JSON]. If the answer has no text, for example only an image, Text returns
+// "". If the answer is not from a tool, a resource or a prompt, Text returns its JSON.
 func (a *Answer) Text() string {
 	if a.refused != nil {
 		return a.refused.Text

@@ -75,7 +75,7 @@ func bareTool(t testing.TB, tool framework.Component, opts ...framework.AppOptio
 	return b
 }
 
-// watch is middleware that keeps what clients do not see: panics, and whether the tool was called.
+// watch is middleware that records what clients do not see: panics, and whether the tool was called.
 func (b *bare) watch(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		b.called.Store(true)

@@ -57,8 +57,8 @@ func (c *Chained) End(h framework.Handler) *Chained {
 }
 
 // OnElicit answers the next question with a message that contains text, as [Session.OnElicit] does.
-// A step or the end may ask it. Without OnElicit, the client cannot be asked. Call returns an
-// error if a question has no answer, but not if an answer is not used.
+// A step, or the end of the chain, may ask the question. Without OnElicit, the client cannot be
+// asked. Call returns an error if a question has no answer, but not if an answer is not used.
 func (c *Chained) OnElicit(text string, answer any) *Chained {
 	c.asking.Lock()
 	defer c.asking.Unlock()

@@ -195,7 +195,7 @@ func TestChainFails(t *testing.T) {
 	}
 	chain := testkit.Chain().OnElicit("really?", true).End(func(ctx context.Context, _ *framework.Call) (*framework.Result, error) {
 		_, err := framework.Elicit[bool](ctx, "really?")
-		if errors.Is(err, framework.ErrUnsupported) { // as a step may do for clients that cannot be asked
+		if errors.Is(err, framework.ErrUnsupported) { // a step may continue if the client cannot be asked
 			err = nil
 		}
 		return &framework.Result{Body: &protocol.CallToolResult{}}, err

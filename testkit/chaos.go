@@ -118,7 +118,7 @@ type outcome struct {
 	err     error
 	effects []string
 	crashed bool
-	shared  bool // the servers have the claims in common
+	shared  bool // the servers share the claims
 }
 
 // stage records the effects of one execution, and ends the execution after a number of them.

@@ -422,7 +422,7 @@ func unfit(w *probe, tool json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if w.onlyTask(tool, r) {
+	if w.requiresTask(tool, r) {
 		return errNoSubject
 	}
 	if !w.dialect.ArgumentErrorsAreResults() {
@@ -432,9 +432,9 @@ func unfit(w *probe, tool json.RawMessage) error {
 	return err
 }
 
-// onlyTask reports whether the tool is always a task. Servers refuse a call of it that cannot become
-// a task, before they look at the arguments.
-func (w *probe) onlyTask(tool json.RawMessage, r *response) bool {
+// requiresTask reports whether every call of the tool must become a task. Servers refuse any other call
+// before they look at the arguments.
+func (w *probe) requiresTask(tool json.RawMessage, r *response) bool {
 	if w.dialect.CoreTasks() {
 		execution, _ := jsontext.Member(tool, "execution")
 		support, _ := jsontext.Member(execution, "taskSupport")

@@ -27,8 +27,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A tool that is always a task cannot be called without a task, so that nothing is known about its
-// arguments.
+// TestConformanceOfTasks checks a tool that always runs as a task. It cannot be called without a
+// task, so the checks of its arguments do not apply.
 func TestConformanceOfTasks(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -46,7 +46,8 @@ func TestConformanceOfTasks(t *testing.T) {
 	}
 }
 
-// The tools that Conformance adds are as an app with WithStrict wants them.
+// TestConformanceOfAStrictApp checks that the tools which Conformance adds have what WithStrict
+// requires.
 func TestConformanceOfAStrictApp(t *testing.T) {
 	t.Parallel()
 	app := framework.New("strict", "1", framework.WithStrict()).Add(framework.Tool("tea", func(context.Context, struct{}) (string, error) {

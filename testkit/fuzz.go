@@ -30,7 +30,7 @@ const fuzzPatience = 5 * time.Second
 // tool, including the handler. No call may panic, take longer than five seconds, or be answered
 // with a protocol error; isError results are allowed. Findings are kept in testdata/fuzz as usual.
 //
-// A call that can only be a task runs in its request, at the newest revision without tasks.
+// A call that can run only as a task runs instead in its request, at the newest revision without tasks.
 //
 // The client answers no questions: a handler that asks gets ErrUnsupported. If the tool needs its
 // app's OneOf or Validation, build the app first. The same applies to [FuzzAgreement] and [Bench].
@@ -75,7 +75,7 @@ func (b *bare) try(t testing.TB, c *client.Client, name string, arguments json.R
 	params := appendMember([]byte("{"), "name", jsontext.Quote(nil, name))
 	params = append(appendMember(params, "arguments", arguments), '}')
 	err := send(t.Context(), c, params)
-	if onlyAsTask(err) {
+	if needsTask(err) {
 		early := b.connect(t, withoutTasks())
 		err = send(t.Context(), early, params)
 		_ = early.Close()
@@ -99,7 +99,7 @@ func (b *bare) try(t testing.TB, c *client.Client, name string, arguments json.R
 	return fmt.Sprintf("an error of the protocol instead of a result: %v", err)
 }
 
-// send calls a tool, and returns the error of a call that has no result.
+// send calls a tool. It returns an error if the call has no result.
 func send(ctx context.Context, c *client.Client, params json.RawMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, fuzzPatience)
 	defer cancel()
@@ -107,14 +107,14 @@ func send(ctx context.Context, c *client.Client, params json.RawMessage) error {
 	return err
 }
 
-// onlyAsTask reports whether a call was refused because it can only be a task.
-func onlyAsTask(err error) bool {
+// needsTask reports whether a call was refused because it can run only as a task.
+func needsTask(err error) bool {
 	fault, ok := errors.AsType[*protocol.Fault](err)
 	return ok && fault.Kind == protocol.FaultMissingCapability && fault.Required != nil && fault.Required.Tasks
 }
 
-// refusesArguments reports whether the error lists the faults of arguments. Revisions without tasks
-// have no result for that.
+// refusesArguments reports whether the error lists faults of the arguments. On revisions without
+// tasks, such faults are an error and not a result.
 func refusesArguments(err error) bool {
 	refused, ok := errors.AsType[*protocol.Error](err)
 	if !ok || refused.Code != protocol.CodeInvalidParams {

@@ -175,9 +175,9 @@ func (i *Issuer) Introspection() (endpoint, clientID, clientSecret string) {
 }
 
 // Token signs a token that is valid for ttl from now on, rounded up to whole seconds. If ttl is
-// negative, the token has already expired. Use a minute or more for that, because servers may have a
-// leeway, such as the 30 s of auth.JWT. The server must refuse a token for an audience other than its
-// own.
+// negative, the token has already expired. Use -time.Minute or less for that, because servers may
+// accept a token for some time after it has expired, such as the 30 s of auth.JWT. The server must
+// refuse a token for an audience other than its own.
 func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...string) string {
 	now := time.Now()
 	expires := now.Add(ttl)

@@ -71,7 +71,8 @@ func TestIdP(t *testing.T) {
 	}
 }
 
-// TestIdPShortToken: a token is valid for its time, although "exp" has whole seconds.
+// TestIdPShortToken checks that a token is valid for its full lifetime, although "exp" has whole
+// seconds.
 func TestIdPShortToken(t *testing.T) {
 	t.Parallel()
 	before := time.Now()

@@ -40,8 +40,9 @@ func (st *testServer) owned(ctx context.Context, sent []byte, fn func() error) (
 	return err
 }
 
-// lastLabel is the number in the label of the newest testServer. The address of a testServer would
-// not do as a label: another testServer may get it later, and goroutines keep their labels.
+// lastLabel is the number in the label of the newest testServer. The address of a testServer cannot
+// be the label: another testServer may get the same address later, and goroutines keep their
+// labels.
 var lastLabel atomic.Uint64
 
 // newLabel returns a label that no other testServer has.

@@ -46,7 +46,8 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// A goroutine keeps its label after its session. A later session must not have the same one.
+// A goroutine keeps its label after its session has ended. A later session must not get the same
+// label.
 func TestLabelsAreNeverReused(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -28,7 +28,8 @@ import (
 // polling a task until it ends, may go differently.
 //
 // The options Timeout, Store and MayLeave are as for [New], but the default of Timeout is 10 s, for
-// one frame. Others have no effect: the revision and the caller are those in the record.
+// one frame. Other options have no effect, because the record determines the revision and the
+// caller.
 func Replay[A AppSource](t *testing.T, app A, path string, opts ...Option) {
 	t.Helper()
 	replay(t, app, path, opts)

@@ -97,7 +97,7 @@ func TestRecordUnderChaos(t *testing.T) {
 	}
 }
 
-// A carrier with faults repeats answers, and no server does that again.
+// A carrier with faults repeats answers. A replay could not repeat them.
 func TestRecordWithFaults(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "door.jsonl")
@@ -161,8 +161,8 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestReplayOfRedactedWords: a name that Redact lists, and a redacted value, may also be words of the
-// protocol. The replay still calls the same tool at the same revision.
+// TestReplayOfRedactedWords checks a name in Redact, and a redacted value, that are also words of
+// the protocol. The replay still calls the same tool at the same revision.
 func TestReplayOfRedactedWords(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -262,7 +262,7 @@ func TestReplayOfTimes(t *testing.T) {
 	})
 }
 
-// TestReplayWithOptions: a replay needs the options that its session needed.
+// TestReplayWithOptions checks that a replay uses the options that its session needed.
 func TestReplayWithOptions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "clean.jsonl")

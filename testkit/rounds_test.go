@@ -228,8 +228,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestChaosOfSharedStores: servers that share a store keep the outcome of a round, and execute it only
-// once. The option Store replaces the app's store in all of them.
+// TestChaosOfSharedStores checks servers that share a store. They keep the outcome of a round, and
+// execute the round only once. The option Store replaces the app's store in all of them.
 func TestChaosOfSharedStores(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

@@ -12,8 +12,8 @@ import (
 
 // Serve serves an app over HTTP on a port of its own, for clients outside the test, and returns the
 // URL of its endpoint. source receives that URL, because an authenticator must know it
-// (auth.Resource). The server also serves the authenticator's metadata, and the options in opts,
-// such as nethttp.Route, except options that change the URL. The server ends with the test.
+// (auth.Resource). The server also serves the authenticator's metadata. opts are further options of
+// the server, such as nethttp.Route. They must not change the URL. The server ends with the test.
 func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp.Option) (url string) {
 	t.Helper()
 	if source == nil {
@@ -40,7 +40,7 @@ func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	all := slices.Concat(opts, []nethttp.Option{ // opts may be a part of a slice of the caller
+	all := slices.Concat(opts, []nethttp.Option{ // a copy, because opts may be a part of the caller's slice
 		nethttp.Listener(l), nethttp.Grace(time.Millisecond),
 		nethttp.OnEndpoint(func(at string) {
 			if at != url {

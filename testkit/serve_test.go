@@ -9,18 +9,20 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// TestServeElsewhere: options must not change the URL that the app was made for.
-func TestServeElsewhere(t *testing.T) {
+// TestServeRefusesAnotherURL checks that Serve fails if an option changes the URL that the app was made
+// for.
+func TestServeRefusesAnotherURL(t *testing.T) {
 	t.Parallel()
 	mustFail{func(t testing.TB) {
 		url := testkit.Serve(t, func(string) *framework.App { return empty() }, nethttp.Path("/api/mcp"))
 		if _, err := client.Connect(t.Context(), client.HTTP(url)); err == nil {
-			t.Errorf("something is there")
+			t.Errorf("a client could connect")
 		}
 	}, []string{"Serve", "/api/mcp", "nethttp.Path"}}.once(t)
 }
 
-// TestServeKeepsTheCallersOptions: options may be a part of a slice that other calls of Serve also get.
+// TestServeKeepsTheCallersOptions checks that Serve does not write to the caller's slice of
+// options, which other calls of Serve may share.
 func TestServeKeepsTheCallersOptions(t *testing.T) {
 	t.Parallel()
 	opts := make([]nethttp.Option, 0, 4)

@@ -415,7 +415,8 @@ func TestUnchecked(t *testing.T) {
 	}
 }
 
-// TestTextOfAnImage: an answer without a text has the text "", and not its JSON.
+// TestTextOfAnImage checks that the text of an answer without text is "", and not the answer's
+// JSON.
 func TestTextOfAnImage(t *testing.T) {
 	t.Parallel()
 	app := framework.New("kit", "1").Add(framework.Tool("chart", func(context.Context, struct{}) (framework.Content, error) {

@@ -15,7 +15,7 @@ import (
 // It is called concurrently, and must not change header. If it returns neither a principal nor an
 // error, or an error that is not an [*AuthError], the answer is 401.
 //
-// An Authenticator may have seven more methods. A type that wraps an Authenticator should have the same
+// An Authenticator may have seven optional methods. A type that wraps an Authenticator should have the same
 // methods as the wrapped value:
 //
 //   - Ready() error returns why no caller can be accepted. It is called before the server serves.

@@ -178,8 +178,8 @@ type Services struct {
 	// Grace is how long the host lets calls go on when it stops, or 0. A carrier without a setting of
 	// its own does not cancel them earlier.
 	Grace time.Duration
-	// Warn logs a warning, such as that a host name was refused. It is safe for concurrent use, and does
-	// not call the carrier. A carrier does not log the same warning more than once a minute.
+	// Warn logs a warning, for example about a refused host name. It is safe for concurrent use, and
+	// does not call the carrier. A carrier does not log the same warning more than once a minute.
 	Warn func(text string)
 	// Title is the title for users, which pages show that anyone can read. It may be empty.
 	Title string

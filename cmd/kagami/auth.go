@@ -251,7 +251,7 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 		switch {
 		case errors.Is(err, oauth.ErrLogin), flow == nil && errors.Is(err, oauth.ErrStore):
 			return none, nil // most servers want no token
-		case err != nil && !errors.Is(err, oauth.ErrStore): // the flow reports the store to those that want one
+		case err != nil && !errors.Is(err, oauth.ErrStore): // an error of the store matters only to servers that want a token: the flow then returns it
 			return none, err
 		}
 		return flow.HTTP(), nil
@@ -375,7 +375,7 @@ func (a *cli) authLogoutAll(ctx context.Context, forget bool) error {
 		}
 	}
 	if forget {
-		unread = login.ForgetAll(ctx, login.Store(), a.accountName()) // also about what was unread
+		unread = login.ForgetAll(ctx, login.Store(), a.accountName()) // its error also names the records that could not be read above
 	}
 	return errors.Join(failed, unread)
 }
@@ -389,7 +389,7 @@ func (a *cli) authLogout(ctx context.Context, server string, forget bool) error 
 	if forget {
 		opts = append(opts, oauth.Forget())
 	}
-	before, _ := flow.Grants(ctx) // the error may be about other servers
+	before, _ := flow.Grants(ctx) // the error is ignored, because it may be about other servers
 	err = flow.Logout(ctx, server, opts...)
 	if forget {
 		err = errors.Join(err, login.Forget(ctx, login.Store(), server, a.accountName()))

@@ -298,7 +298,8 @@ func TestAuthInterrupted(t *testing.T) {
 	}
 }
 
-// TestAuthForgetWithoutLogin checks that the registration of a login that the user has left can be deleted.
+// TestAuthForgetWithoutLogin checks that auth logout --forget deletes the registration of a login
+// that the user did not finish.
 func TestAuthForgetWithoutLogin(t *testing.T) {
 	dir := ownTokens(t)
 	url, issuer := guarded(t)
@@ -403,7 +404,7 @@ func TestAuthUnreadableRecord(t *testing.T) {
 	if out, errs, code := kagami(t, "auth", "logout", url); code != 0 || out != "Logged out of "+url+".\n" {
 		t.Errorf("logout: exit code %d\n%s%s", code, out, errs)
 	}
-	if _, errs, code := kagami(t, "auth", "logout", url); code == 0 || !strings.Contains(errs, "other.json") { // it may be the login
+	if _, errs, code := kagami(t, "auth", "logout", url); code == 0 || !strings.Contains(errs, "other.json") { // the unreadable record may be this login
 		t.Errorf("logout again: exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := kagami(t, "auth", "logout", "--all", "--forget"); code == 0 || strings.Count(errs, "other.json") != 1 {

@@ -51,7 +51,8 @@ func TestConnectingInWords(t *testing.T) {
 	}
 }
 
-// An authorization server that is away is not a login that failed: a script that logs in again would never end.
+// An unavailable authorization server is not reported as a failed login. Otherwise a script that
+// logs in again after each failed login would never end.
 func TestAuthorizationServerAway(t *testing.T) {
 	ownTokens(t)
 	url, issuer := guarded(t)

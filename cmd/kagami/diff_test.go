@@ -91,15 +91,16 @@ func writeLocks(t *testing.T, dir string, raw []byte) locks {
 	return locks{
 		text:     changed("text.lock", `"title": "Slow",`, `"title": "Crawl",`),
 		renamed:  changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`),
-		wider:    changed("wider.json", `"minimum": 0`, `"minimum": 1`), // with a higher old minimum, the tool accepts more now
+		wider:    changed("wider.json", `"minimum": 0`, `"minimum": 1`), // the old minimum is higher, so the tool now accepts more
 		optional: changed("optional.lock", `"tasks": "required"`, `"tasks": "optional"`),
 		wrong:    write("wrong.lock", []byte(`{}`)),
-		marked:   write("marked.lock", append([]byte("\ufeff"), raw...)), // as Windows PowerShell writes UTF-8
+		marked:   write("marked.lock", append([]byte("\ufeff"), raw...)), // with the byte order mark that Windows PowerShell writes
 		wide:     write("wide.json", []byte("\xff\xfe{\x00}\x00")),
 	}
 }
 
-// TestLockBuildsOnce: a package is built once for a lock, although the lock is read at two revisions.
+// TestLockBuildsOnce checks that kagami lock builds a package once, although it reads the server at
+// two revisions.
 func TestLockBuildsOnce(t *testing.T) {
 	program, err := exec.LookPath("go")
 	if err != nil {
@@ -128,8 +129,8 @@ func TestLockBuildsOnce(t *testing.T) {
 	}
 }
 
-// TestListsAreRaw checks that --json shows what the server has sent, also members that no later
-// revision has.
+// TestListsAreRaw checks that --json shows exactly what the server has sent, including members that
+// later revisions do not have.
 func TestListsAreRaw(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "tools", everything, "--json", "--revision", "2025-11-25")

@@ -367,8 +367,8 @@ type installations map[string]map[string]string
 // own returns the directory of kagami's own files.
 func (d directories) own() string { return filepath.Join(d.config, "kagami") }
 
-// installed returns the saved entries. A file that cannot be read is an error, so that it is not replaced by an
-// empty one: another version of kagami may have written it.
+// installed returns the saved entries. If the file cannot be read, it returns an error, so that the
+// file is not replaced by an empty one. Another version of kagami may have written it.
 func (d directories) installed() (installations, error) {
 	all := installations{}
 	path := filepath.Join(d.own(), "installed.json")
@@ -380,7 +380,7 @@ func (d directories) installed() (installations, error) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading which servers kagami has installed: %s: %w: move the file away to begin a new one", path, err)
+		return nil, fmt.Errorf("reading the servers that kagami has installed: %s: %w: move the file away to begin a new one", path, err)
 	}
 	if all == nil { // the file has null
 		all = installations{}

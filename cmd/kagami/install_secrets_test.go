@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestInstallKeepsSecrets: only this user can read what install writes, a secret of the environment is not
-// written, and a link stays a link.
+// TestInstallKeepsSecrets checks that only this user can read what install writes. A secret in the
+// environment is not written, and a symbolic link stays a link.
 func TestInstallKeepsSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("modes and links are of Unix")
+		t.Skip("file modes and symbolic links need Unix")
 	}
 	home := t.TempDir()
 	for name, value := range map[string]string{

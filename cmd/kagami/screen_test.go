@@ -121,12 +121,12 @@ func TestQuietServer(t *testing.T) {
 	}
 }
 
-// TestLogWithoutLines: what has no lines is not kept whole.
+// TestLogWithoutLines checks that output without line breaks is not kept whole.
 func TestLogWithoutLines(t *testing.T) {
 	t.Parallel()
 	l := &serverLog{keep: keptLines}
 	for range 100 {
-		_, _ = l.Write(bytes.Repeat([]byte("."), longestLine/2)) // it does not fail
+		_, _ = l.Write(bytes.Repeat([]byte("."), longestLine/2)) // Write never fails
 	}
 	if len(l.part) > longestLine || len(l.last) != keptLines {
 		t.Errorf("%d bytes and %d lines are kept", len(l.part), len(l.last))

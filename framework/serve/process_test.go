@@ -187,7 +187,7 @@ func TestMainOutlivesItsClient(t *testing.T) {
 	}
 }
 
-// A collector of logs can tell a server that was stopped from one that was killed.
+// The log shows whether a server was stopped or killed.
 func TestMainLogsItsStop(t *testing.T) {
 	t.Parallel()
 	cmd, _ := program(t, "greeter", "--http", "127.0.0.1:0")

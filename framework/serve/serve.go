@@ -136,7 +136,7 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 		return s.show(ctx, server, f)
 	}
 	err = s.serve(ctx, server, f)
-	if ExitCode(err) == exitFailure && s.program && !isatty.IsTerminal(os.Stderr.Fd()) { // on a terminal, the line of program is enough
+	if ExitCode(err) == exitFailure && s.program && !isatty.IsTerminal(os.Stderr.Fd()) { // on a terminal, the line that program prints is enough
 		server.Logger().Error("the server has ended", zap.Error(err))
 	}
 	return err
@@ -293,8 +293,8 @@ See what it offers: %[2]s --inspect, or in a browser: %[2]s --page
 `, programName(), os.Args[0])
 }
 
-// isTerminal reports whether f is a terminal. It does not call f.Fd, after which a read that waits could not be
-// interrupted by Close.
+// isTerminal reports whether f is a terminal. It does not call f.Fd, because Close could then no
+// longer interrupt a waiting read.
 func isTerminal(f *os.File) (is bool) {
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) })

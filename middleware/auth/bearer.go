@@ -46,7 +46,7 @@ func (b *bearer) Ready() error {
 	return b.broken
 }
 
-// SetWarn sets the function that logs what an operator should know before callers are refused.
+// SetWarn sets the function that logs warnings for the operator, before callers are refused.
 func (b *bearer) SetWarn(warn func(text string)) {
 	if j, ok := b.verifier.(*JWT); ok {
 		j.keys.setWarn(warn)

@@ -113,7 +113,8 @@ func TestImplies(t *testing.T) {
 	}
 }
 
-// The scopes that two guards imply do not meet in the list of a verifier that returns it twice.
+// Two guards add implied scopes to the same principal of a verifier. Each guard's scopes stay
+// separate.
 func TestImplies_NotShared(t *testing.T) {
 	t.Parallel()
 	kept := &transport.Principal{Subject: "alice", Scopes: append(make([]string, 0, 8), "base")}

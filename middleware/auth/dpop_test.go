@@ -186,7 +186,7 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
-// A key so large that it makes the check slow is refused before the check.
+// A key that is too large, and would make the check slow, is refused before the check.
 func TestDPoP_LargeKey(t *testing.T) {
 	t.Parallel()
 	me := newProver(t)

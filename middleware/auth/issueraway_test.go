@@ -38,8 +38,8 @@ func TestUnknownKeyWhileTheIssuerIsAway(t *testing.T) {
 	})
 }
 
-// While old keys still verify tokens, no caller notices that the issuer is away, so an operator is warned: when
-// the keys are a day old, every token is refused.
+// If the issuer is unavailable, callers do not notice while old keys still verify tokens. The
+// operator is warned, because every token is refused once the keys are a day old.
 func TestWarnsThatTheIssuerIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -53,7 +53,7 @@ type keySet struct {
 // flight is one fetch; done is closed at its end.
 type flight struct {
 	done chan struct{}
-	set  *keySet // last good set at its end, or nil
+	set  *keySet // the last good set when the fetch ends, or nil
 	err  error
 }
 
@@ -106,8 +106,8 @@ func (k *keys) newer(ctx context.Context, seen *keySet) (set *keySet, err error)
 	return set, nil
 }
 
-// fetch brings the set up to date, or waits for a running fetch. It returns the last good set, also if
-// the fetch has failed.
+// fetch brings the set up to date, or waits for a running fetch. It returns the last good set, even
+// if the fetch has failed.
 func (k *keys) fetch(ctx context.Context) (*keySet, error) {
 	k.mu.Lock()
 	f := k.flight
@@ -155,7 +155,7 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	f.err = nil
 	if err != nil {
 		f.err = unavailable("fetching the keys of the issuer: %w", err)
-		k.aging(err)
+		k.warnOfOldKeys(err)
 	}
 }
 
@@ -166,8 +166,9 @@ func (k *keys) setWarn(warn func(text string)) {
 	k.warn = warn
 }
 
-// aging warns that the keys could not be fetched, if callers do not notice it yet.
-func (k *keys) aging(err error) {
+// warnOfOldKeys logs a warning that the keys could not be fetched, while callers do not notice it because
+// old keys still work.
+func (k *keys) warnOfOldKeys(err error) {
 	k.mu.Lock()
 	warn, set := k.warn, k.set
 	k.mu.Unlock()

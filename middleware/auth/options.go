@@ -145,8 +145,8 @@ func appendNew(list, scopes []string) []string {
 	return list
 }
 
-// Expand returns p with the scopes that its scopes imply. It is also for carriers that have a principal
-// without a request, as [transport.Authenticator] says. It does not change p.
+// Expand returns p with the scopes that its scopes imply. Carriers that have a principal without a
+// request also call it; see [transport.Authenticator]. It does not change p.
 func (c *config) Expand(p *transport.Principal) *transport.Principal {
 	all := p.Scopes
 	for i := 0; i < len(all); i++ {

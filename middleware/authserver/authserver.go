@@ -149,7 +149,7 @@ func (s *Server) hasResource(resource string) bool {
 
 var errTarget = refuse("invalid_target", "The resource is not one of this authorization server.")
 
-// resourceFor returns the resource that a request is for, as the options write it.
+// resourceFor returns the resource that a request is for, in the spelling of the options.
 func (s *Server) resourceFor(asked []string) (string, error) {
 	all := s.allResources()
 	switch {
@@ -232,8 +232,8 @@ type givenConsent struct {
 	At       time.Time `json:"at"`
 }
 
-// expires returns when the record may be forgotten: after latest, and after all of its grants. Grants
-// may live longer than Lives allows now, because they keep the end that they began with.
+// expires returns when the record may be forgotten: after latest, and after the end of all its
+// grants. Lives may since have become shorter, but a grant keeps its end.
 func (o *owner) expires(latest time.Time) time.Time {
 	for _, g := range o.Grants {
 		if g.Until.After(latest) {
@@ -247,8 +247,9 @@ func (o *owner) expires(latest time.Time) time.Time {
 // ended.
 const maxOwned = 200
 
-// noteOwned records a grant of a user before it is stored, and again before its code is redeemed.
-// Therefore Revoke finds every grant. If the user has too many grants, it ends one.
+// noteOwned records a grant of a user before the grant is stored, and again before its code is
+// redeemed. Revoke therefore finds every grant. If the user has too many grants, noteOwned ends
+// one.
 func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) error {
 	var ends ownedGrant
 	err := s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/authserver"
 )
 
-// local is a server without a network: a test with synctest has none.
+// local returns a server without a network, for tests with synctest.
 func local(t *testing.T, mode authserver.Mode, opts ...authserver.Option) (issuer string, h http.Handler) {
 	t.Helper()
 	issuer = "http://localhost:1"
@@ -24,7 +24,7 @@ func local(t *testing.T, mode authserver.Mode, opts ...authserver.Option) (issue
 	return issuer, s.Handler()
 }
 
-// A cookie names its user for twelve hours, also in a browser that is never closed.
+// A cookie identifies its user for twelve hours, even in a browser that is never closed.
 func TestLogin_Ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestLogin_Ends(t *testing.T) {
 	})
 }
 
-// A name or password that is too long for a hash does not reach the check.
+// A name or password that is too long for the hash is refused before the check.
 func TestLogin_LongPassword(t *testing.T) {
 	t.Parallel()
 	tries := 0
@@ -88,8 +88,8 @@ func TestLogin_LongPassword(t *testing.T) {
 	}
 }
 
-// An address of IPv4 is one client, and of IPv6 a whole network: a client has as many addresses of it
-// as it wants.
+// An IPv4 address is one client. For IPv6 a whole network is one client, because a client can use
+// all of its addresses.
 func TestLimit_Networks(t *testing.T) {
 	t.Parallel()
 	var last authserver.Event
@@ -118,14 +118,15 @@ func TestLimit_Networks(t *testing.T) {
 	}
 }
 
-// An assertion that has just expired is taken because clocks differ, and still only once.
+// An assertion that has just expired is still accepted, because clocks differ. It is accepted only
+// once.
 func TestAssertion_OnceAtItsEnd(t *testing.T) {
 	t.Parallel()
 	key, opts := robots(t)
 	synctest.Test(t, func(t *testing.T) {
 		issuer, h := local(t, authserver.Own(noUsers{}), opts...)
 		form := asserting(t, issuer, "robot", key)
-		time.Sleep(75 * time.Second) // it was good for 60
+		time.Sleep(75 * time.Second) // it was valid for 60
 		for _, want := range []string{`"access_token"`, `"invalid_client"`} {
 			if got := served(t, h, "/token", form); !strings.Contains(got, want) {
 				t.Errorf("%s is not in %s", want, got)
@@ -134,8 +135,8 @@ func TestAssertion_OnceAtItsEnd(t *testing.T) {
 	})
 }
 
-// Pages of any origin may use the endpoints that read no cookie, and no other.
-func TestOrigins(t *testing.T) {
+// Pages of any origin may use the endpoints that read no cookie. They may not use other endpoints.
+func TestCORS(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)
 	b := s.browser()

@@ -271,9 +271,9 @@ func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 	if code := q.Get("error"); code != "" {
 		s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: "the provider says " + shownText(code)})
 		if code == "temporarily_unavailable" || code == "server_error" {
-			return s.leaveWith(w, r, v, code, "The identity provider failed.")
+			return s.redirectError(w, r, v, code, "The identity provider failed.")
 		}
-		return s.leaveWith(w, r, v, "access_denied", "The identity provider did not let the user in.")
+		return s.redirectError(w, r, v, "access_denied", "The identity provider did not let the user in.")
 	}
 	u, held, err := b.arrive(ctx, v, q.Get("code"))
 	if err != nil {
@@ -301,7 +301,7 @@ func (b *broker) notArrived(w http.ResponseWriter, r *http.Request, v *visit, er
 	}
 	s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
 	if errors.Is(err, errNotIn) {
-		return s.leaveWith(w, r, v, "access_denied", "The user has no access to this server.")
+		return s.redirectError(w, r, v, "access_denied", "The user has no access to this server.")
 	}
 	return pageFault(http.StatusForbidden, msgProviderNo, err)
 }

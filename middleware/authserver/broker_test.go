@@ -106,7 +106,7 @@ func TestUpstream_IsNotTheCallersToken(t *testing.T) {
 		t.Fatalf("%v, %v", up, err)
 	}
 	if shown := fmt.Sprintf("%v %+v %#v", up, up, up); strings.Contains(shown, up.Value) {
-		t.Error("it is printed")
+		t.Error("formatting prints the token")
 	}
 	foreign := *p
 	foreign.Issuer = "https://other.example"

@@ -19,7 +19,7 @@ type Event struct {
 	Resource string
 	Scopes   []string
 	Remote   string // address of the browser or client, as the handler sees it
-	Reason   string // for a refusal: an error code of RFC 6749, or a text of this package; for a panic with the stack
+	Reason   string // for a refusal: an error code of RFC 6749, or a text of this package; a panic has its stack
 }
 
 // EventKind is the kind of an Event.

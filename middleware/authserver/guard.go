@@ -162,7 +162,7 @@ func (s *Server) state(ctx context.Context, reference string, now time.Time) (li
 		return lived{}, err
 	}
 	b, ok := s.mode.(*broker)
-	if !ok || g.Dead || g.Upstream == "" { // the last for a grant of an ID-JAG, which no provider vouches for
+	if !ok || g.Dead || g.Upstream == "" { // Upstream is empty for a grant of an ID-JAG, because no provider vouches for it
 		return lived{g.Dead, now.Add(aliveFor)}, nil
 	}
 	err = b.vouches(ctx, reference, g)

@@ -94,7 +94,7 @@ func (s *Server) caught(next http.Handler) http.Handler {
 			if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 				return
 			}
-			// Not the value itself, which may be a secret.
+			// Not the panic value itself, because it may contain a secret.
 			s.writeRefusal(w, r, refusalOf(fmt.Errorf("authserver: a handler panicked with a %T\n%s", p, debug.Stack())))
 		}()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), remoteKey{}, s.remote(r))))

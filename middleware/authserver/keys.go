@@ -154,7 +154,8 @@ func (s *Server) refreshKeys(ctx context.Context) {
 	}
 }
 
-// turn drops old keys, or all, makes new ones in the store, and reads the result. mu is held.
+// turn drops the old keys, or all keys, makes new ones in the store, and reads the result. The
+// caller holds mu.
 func (k *rotating) turn(ctx context.Context, now time.Time, all bool) error {
 	s := k.server
 	var kept, fresh []ringKey
@@ -189,8 +190,8 @@ func (k *rotating) turn(ctx context.Context, now time.Time, all bool) error {
 	return nil
 }
 
-// grow adds the keys that are due. Keys that a clock that was ahead has made for later count only from
-// then on.
+// grow adds the keys that are due. A process with a fast clock may have made keys that start in the
+// future. They count only from their start.
 func (k *rotating) grow(r *ring, now time.Time) error {
 	for {
 		end := covered(r, now)

@@ -103,10 +103,10 @@ func Store(s session.Store) Option { return optionFunc(func(c *config) { c.store
 // answers kept for Grace. The first key seals, and all keys open. Each key has 32 bytes. Seal is
 // required with a store that is not in memory.
 //
-// To change the key, first add the new one behind the old one in all processes, because a process
-// that lacks it cannot open what others seal. Then put the new one first in all processes. Remove
-// the old one two days after the longest of Lives.Grant and the interval of Rotating has passed.
-// Until then, signing keys and the provider's tokens may be sealed with it.
+// To change the key, first add the new key after the old one in all processes, because a process
+// without it cannot open what others seal. Then put the new key first in all processes. Take the
+// longest of Lives.Grant and the interval of Rotating, and remove the old key two days after that
+// time has passed. Until then, signing keys and the provider's tokens may be sealed with it.
 func Seal(keys ...[]byte) Option {
 	return optionFunc(func(c *config) { c.seals = append(c.seals, keys...) })
 }

@@ -16,17 +16,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// provider is one that a test changes, without refresh tokens. An issuer of the testkit has its keys.
+// provider is an identity provider without refresh tokens that a test can change. Its keys are from
+// an issuer of the testkit.
 type provider struct {
 	url  string
 	keys *testkit.Issuer
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	nonce  string
 	claims map[string]any // further claims of ID tokens
-	life   float64        // of its tokens, in seconds
-	user   int            // status of its answers about the user
-	spaces int            // in its metadata
+	life   float64        // lifetime of its tokens, in seconds
+	user   int            // status of its answers to requests for the user
+	spaces int            // number of spaces in its metadata
 }
 
 func newProvider(t *testing.T) *provider {
@@ -80,13 +81,13 @@ func (p *provider) change(fn func()) {
 	fn()
 }
 
-// site is a site in front of the provider, which asks it before each call.
+// site opens a site that uses the provider and asks it before each call.
 func (p *provider) site(t *testing.T) *site {
 	t.Helper()
 	return open(t, authserver.Broker(authserver.Provider{Issuer: p.url, ClientID: "shop", ClientSecret: "secret"}, authserver.Vouch(0)))
 }
 
-// status is how the guard refuses a token, or 200.
+// status returns the status of the guard's refusal of a token, or 200.
 func (s *site) status(token string) int {
 	s.t.Helper()
 	_, err := s.guard.Authenticate(s.t.Context(), http.Header{"Authorization": {"Bearer " + token}})
@@ -110,7 +111,7 @@ func TestBroker_AuthorizedParty(t *testing.T) {
 		claims map[string]any
 		in     bool
 	}{
-		"nobody named":  {nil, true},
+		"no azp":        {nil, true},
 		"this client":   {map[string]any{"aud": []string{"shop", "another"}, "azp": "shop"}, true},
 		"another":       {map[string]any{"aud": []string{"shop", "another"}, "azp": "another"}, false},
 		"another alone": {map[string]any{"azp": "another"}, false},
@@ -123,7 +124,8 @@ func TestBroker_AuthorizedParty(t *testing.T) {
 	}
 }
 
-// Without refresh tokens, the provider's answer about the user decides, until its token expires.
+// Without refresh tokens, the provider's answer about the user decides until the provider's token
+// expires.
 func TestBroker_UserInfo(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -151,7 +153,7 @@ func TestBroker_UserInfo(t *testing.T) {
 	}
 }
 
-// Metadata of more than a megabyte is not read to its end.
+// Metadata larger than a megabyte is not read completely.
 func TestBroker_LongMetadata(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)

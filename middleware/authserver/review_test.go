@@ -176,12 +176,12 @@ func TestPages_Limited(t *testing.T) {
 	}
 }
 
-// faulty is a program's login that panics.
+// faulty is a login of the program that panics.
 type faulty struct{ authserver.Users }
 
 func (faulty) Current(context.Context, *http.Request) (*authserver.User, error) { panic("hunter2") }
 
-// A panic of the program is one event, with the stack and without the value.
+// A panic in the program's code is one event. It has the stack, but not the panic value.
 func TestPanic_Event(t *testing.T) {
 	t.Parallel()
 	s := open(t, authserver.Own(faulty{authserver.DevLogin(ann())}))

@@ -12,7 +12,8 @@ import (
 )
 
 // handleRevoke revokes a token (RFC 7009). Either kind of token ends the grant. The answer for an
-// unknown token is the same. A client's token for itself has no grant, and is refused (§2.2.1).
+// unknown token is the same. A token that a client got for itself has no grant, and is refused
+// (§2.2.1).
 func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r)
 	if err != nil {
@@ -37,15 +38,15 @@ func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// sentToken is a token that a client asks about.
-type sentToken struct {
+// tokenInfo describes a token that a client has sent.
+type tokenInfo struct {
 	claims    map[string]any // of a valid access token of this server; nil for any other text
 	reference string         // of the grant
 	grant     *grant         // of a valid access token or a refresh token; nil if there is none
 }
 
-// sent finds out what a token is.
-func (s *Server) sent(ctx context.Context, token string) (t sentToken, err error) {
+// sent finds the claims and the grant of a token.
+func (s *Server) sent(ctx context.Context, token string) (t tokenInfo, err error) {
 	access := strings.Contains(token, ".")
 	if access {
 		p, err := s.verifyOwn(ctx, token)

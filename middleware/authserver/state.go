@@ -16,9 +16,9 @@ import (
 // table keeps records of one kind in the store, as JSON. The ID of a record is a digest of its key,
 // so a reader of the store learns no code and no token from it.
 //
-// A record has its format in the member "v"; a record without it has format 1. A newer version of the
-// program must write a higher number if records have something that an older one must not drop. The
-// older one then answers errNewer, and does not change the record.
+// A record has its format in the member "v". A record without "v" has format 1. If a newer version
+// of the program adds something that an older version must not drop, it must write a higher format.
+// The older version then returns errNewer, and does not change the record.
 type table[T any] struct {
 	kind  string
 	store session.Store
@@ -30,8 +30,8 @@ var errSame = errors.New("authserver: nothing has changed")
 // errBusy means that other processes changed a record as often as it was read.
 var errBusy = errors.New("authserver: too many changes at once")
 
-// errNewer means that a record has a higher format than this version of the program knows. Other
-// processes can read it.
+// errNewer means that a record has a format that this version of the program does not know.
+// Processes with a newer version can read it.
 var errNewer = errors.New("a newer version of Kagami has written it")
 
 const (

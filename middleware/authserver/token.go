@@ -31,9 +31,9 @@ type tokenRequest struct {
 	key    string // thumbprint of the proof's key; empty without DPoP
 
 	// Set by find, for a code or refresh token.
-	resource  string // that the request names, or ""
-	handle    []byte // in the code or token
-	reference string // of its grant
+	resource  string // the resource in the request, or ""
+	handle    []byte // the handle in the code or token
+	reference string // the reference of the grant
 }
 
 // handleToken serves the token endpoint (OAuth 2.1 §3.2).
@@ -292,9 +292,10 @@ func (s *Server) stillUser(t *tokenRequest, g *grant) (User, error) {
 	return *u, s.used(ctx, t.client, time.Time{})
 }
 
-// narrower returns the scopes that a refresh asks for, or all of the grant if it asks for none. It
-// narrows one token and not the grant (RFC 6749 §6). Scopes that this version of the program does not
-// have are left out. They stay in the grant, because another version may run beside this one.
+// narrower returns the scopes that a refresh asks for, or all scopes of the grant if it asks for
+// none. It narrows one token, and does not change the grant (RFC 6749 §6). Scopes that this version
+// of the program does not have are left out of the token. They stay in the grant, because processes
+// of another version may have them.
 func (s *Server) narrower(g *grant, asked string) ([]string, error) {
 	names, known := strings.Fields(asked), s.scopesOf(g.Resource)
 	if slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(g.Scopes, name) }) {

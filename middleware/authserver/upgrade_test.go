@@ -14,14 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// marked is a store with records of one kind that another version of the program seems to have written.
+// marked is a store with records of one kind that appear to be from another version of the program.
 type marked struct {
 	session.Store
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	kind    string
 	version string
-	writes  int // to records of the kind
+	writes  int // number of writes to records of the kind
 	expires time.Time
 }
 
@@ -31,7 +31,8 @@ func (m *marked) mark(kind, version string) {
 	m.kind, m.version, m.writes = kind, version, 0
 }
 
-// written returns how often the records of the kind were written, and when the last one expires.
+// written returns the number of writes to records of the kind, and when the last written record
+// expires.
 func (m *marked) written() (int, time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,8 +71,8 @@ func (m *marked) Create(ctx context.Context, r session.Record) error {
 	return m.Store.Create(ctx, r)
 }
 
-// A record that a newer version of the program has written stays as it is. Otherwise an older process,
-// during an update, would drop what it does not know.
+// A record from a newer version of the program is not changed. Otherwise an older process, during
+// an update, would drop members that it does not know.
 func TestNewerRecords(t *testing.T) {
 	t.Parallel()
 	for kind, request := range map[string]func(s *site, id, code, refresh string, b *browser, page *answer) int{
@@ -115,7 +116,8 @@ func TestNewerRecords(t *testing.T) {
 	}
 }
 
-// The record of a user lives as long as the grants in it, also of an option that was longer before.
+// The record of a user lives as long as the user's grants, even if an option has shortened the
+// lifetime of new grants.
 func TestRevoke_AfterLivesWereShortened(t *testing.T) {
 	t.Parallel()
 	store := &marked{Store: memory.New().Sessions()}
@@ -140,7 +142,7 @@ func TestRevoke_AfterLivesWereShortened(t *testing.T) {
 	}
 }
 
-// While Seal changes in two steps, one process can open what another one seals.
+// While the key of Seal is changed in two steps, each process can open what another one seals.
 func TestSeal_Change(t *testing.T) {
 	t.Parallel()
 	first, second := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
@@ -176,7 +178,8 @@ func TestSeal_Change(t *testing.T) {
 	}
 }
 
-// A scope that a new version of the program does not have is in no new token, but stays in the grant.
+// A scope that a new version of the program no longer has is left out of new tokens, but stays in
+// the grant.
 func TestRefresh_ScopeIsRemoved(t *testing.T) {
 	t.Parallel()
 	store := memory.New().Sessions()

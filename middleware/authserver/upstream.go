@@ -236,7 +236,7 @@ func (b *broker) giveBack(ctx context.Context, sealed string) {
 	if held.Refresh != "" {
 		form = url.Values{"token": {held.Refresh}, "token_type_hint": {"refresh_token"}}
 	}
-	_, _ = b.post(ctx, meta, meta.Revoke, form, new(any)) // the grant has ended here in any case
+	_, _ = b.post(ctx, meta, meta.Revoke, form, new(any)) // the error is ignored, because this server has already ended the grant
 }
 
 // vouches returns nil if the provider still confirms the session of a grant. ErrUnknown ends the

@@ -142,7 +142,7 @@ func (s *Server) issueCode(w http.ResponseWriter, r *http.Request, v *visit, u *
 	err := s.createGrant(ctx, reference, g, given)
 	if errors.Is(err, errDead) {
 		s.emit(r, Event{Kind: Revoked, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Reason: "before its code was sent"})
-		return s.leaveWith(w, r, v, "access_denied", "The access was ended.")
+		return s.redirectError(w, r, v, "access_denied", "The access was ended.")
 	}
 	if err != nil {
 		return err

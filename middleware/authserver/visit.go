@@ -270,7 +270,7 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	if err != nil {
 		return err
 	}
-	redirect, _ := url.Parse(v.Redirect) // as in sendBack
+	redirect, _ := url.Parse(v.Redirect) // parsed by judgeRedirect before
 	page := &Consent{
 		Client: *c, Redirect: shownHost(redirect), Loopback: isLoopback(redirect), User: *u, Resource: v.Resource,
 		Provider: provider, ProviderScopes: upstream, Action: s.path("/consent"), Approve: "approve", Deny: "deny",
@@ -340,7 +340,7 @@ func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 		return s.leave(w, r, v, "")
 	case f.Get("decision") == "deny":
 		s.emit(r, Event{Kind: Denied, ClientID: v.Client, Resource: v.Resource})
-		return s.leaveWith(w, r, v, "access_denied", "The user said no.")
+		return s.redirectError(w, r, v, "access_denied", "The user said no.")
 	case f.Get("decision") != "approve":
 		return pageFault(http.StatusBadRequest, msgForm, nil)
 	}
@@ -360,8 +360,8 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, v *visit, u *Use
 	return s.mode.agreed(w, r, v, u)
 }
 
-// leaveWith redirects the browser with an error.
-func (s *Server) leaveWith(w http.ResponseWriter, r *http.Request, v *visit, code, text string) error {
+// redirectError redirects the browser with an error.
+func (s *Server) redirectError(w http.ResponseWriter, r *http.Request, v *visit, code, text string) error {
 	return s.leave(w, r, v, s.response(v, url.Values{"error": {code}, "error_description": {text}}))
 }
 

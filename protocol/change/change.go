@@ -34,7 +34,7 @@ type Bus interface {
 	// is the first call, made once messages can arrive. It is repeated whenever messages may have
 	// been lost, because the bus was unreachable or fn too slow. Empty messages are not delivered.
 	//
-	// While the bus is unreachable, Subscribe keeps trying, for a minute at least. If it returns before
+	// While the bus is unreachable, Subscribe keeps trying, for at least a minute. If it returns before
 	// ctx ends, the server logs the error, and subscribes again after a second.
 	Subscribe(ctx context.Context, fn func(message []byte)) error
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestLookEvery: the server chooses how often the client looks at a task, within bounds.
-func TestLookEvery(t *testing.T) {
+// TestPollInterval checks that the server chooses the interval at which the client polls a task,
+// within bounds.
+func TestPollInterval(t *testing.T) {
 	t.Parallel()
 	for interval, want := range map[int64]time.Duration{
 		0: usualLook, -5: usualLook, 1: shortestLook, 2000: 2 * time.Second, 1 << 60: longestLook, math.MaxInt64: longestLook,
@@ -19,7 +20,7 @@ func TestLookEvery(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsBounded: no server silences a stream for ever.
+// TestRetryAfterIsBounded checks that a server cannot keep a client from reconnecting for ever.
 func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +29,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if waited := time.Since(began); waited < maxRefusal || waited > 2*maxRefusal {
-			t.Errorf("it waited %v", waited)
+			t.Errorf("the client waited %v", waited)
 		}
 	})
 }

@@ -530,7 +530,8 @@ func TestMalformedAnswerWithAllMembers(t *testing.T) {
 	}
 }
 
-// TestEndlessAnswer: an answer that does not end is not kept, as a body or as an event.
+// TestEndlessAnswer checks that the client does not keep an endless answer, as a body or as an
+// event.
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	spaces := strings.Repeat(" ", 1<<20)
@@ -544,7 +545,7 @@ func TestEndlessAnswer(t *testing.T) {
 			}
 			begin(v)
 			for range 100 {
-				v.write(spaces) // fails when the client has gone
+				v.write(spaces) // fails once the client has disconnected
 			}
 			return true
 		})

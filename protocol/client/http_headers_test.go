@@ -476,7 +476,8 @@ func TestHTTPRefusesRedirectsOutOfTLS(t *testing.T) {
 	}
 }
 
-// TestHeaderArgumentsAreBounded: a server cannot make the client keep tools without end.
+// TestHeaderArgumentsAreBounded checks that a server cannot make the client keep an unlimited
+// number of tools.
 func TestHeaderArgumentsAreBounded(t *testing.T) {
 	t.Parallel()
 	learn, knows := client.HeaderArguments()
@@ -487,7 +488,7 @@ func TestHeaderArgumentsAreBounded(t *testing.T) {
 		one(fmt.Sprint("t", i))
 	}
 	one("more")
-	one("t1") // what is known may change
+	one("t1") // a known tool may still change
 	if knows("more") || !knows("t1") || !knows("t9999") {
 		t.Error("one too many is known, or one too few")
 	}

@@ -132,8 +132,8 @@ func TestSubscribeInASession(t *testing.T) {
 	})
 }
 
-// TestSubscribedInAnotherSpelling: a server may name the resource in normal form. The sequence has the spelling of
-// the subscription.
+// TestSubscribedInAnotherSpelling checks a server that names the resource in normal form. The
+// sequence of updates uses the spelling of the subscription.
 func TestSubscribedInAnotherSpelling(t *testing.T) {
 	t.Parallel()
 	spellings := []string{"https://example.com/", "https://example.com/a", "https://example.com:443"}

@@ -30,9 +30,9 @@ type updates struct {
 
 func newUpdates(uri string) *updates { return &updates{uri: uri, wake: make(chan struct{}, 1)} }
 
-// covers reports whether uri is the watched resource, or one below it by its path, query or
-// fragment (2025-11-25 schema, ResourceUpdatedNotification). Servers may notify in another spelling of the
-// URI than the watched one, so covers also returns uri in the spelling of the watched one.
+// covers reports whether uri is the watched resource, or is below it by its path, query or fragment
+// (2025-11-25 schema, ResourceUpdatedNotification). A server may spell the URI in another way.
+// covers therefore also returns uri in the spelling of the watched URI.
 func (u *updates) covers(uri string) (string, bool) {
 	if _, ok := below(u.uri, uri); ok {
 		return uri, true
@@ -45,7 +45,8 @@ func (u *updates) covers(uri string) (string, bool) {
 	return u.uri + rest, ok
 }
 
-// below reports whether uri is the watched one or below it, and returns what follows the watched one.
+// below reports whether uri is the watched URI or below it, and returns the part of uri after the
+// watched URI.
 func below(watched, uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, watched)
 	return rest, ok && (rest == "" || strings.HasSuffix(watched, "/") || strings.ContainsRune("/?#", rune(rest[0])))

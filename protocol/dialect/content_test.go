@@ -32,7 +32,8 @@ func TestMIMETypesAreSniffed(t *testing.T) {
 	}
 }
 
-// An empty blob is a blob; base64 is the standard alphabet with padding.
+// TestBlobs checks that an empty blob stays a blob, and that base64 uses the standard alphabet with
+// padding.
 func TestBlobs(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialect.All() {
@@ -66,7 +67,8 @@ func TestLinksAndTextsOfSampling(t *testing.T) {
 	}
 }
 
-// TestPointerToABlock: a pointer to a block is a Block for the compiler, so the error says what to write.
+// TestPointerToABlock checks the error for a pointer to a block, which compiles as a Block. The
+// error describes what to write instead.
 func TestPointerToABlock(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialect.All() {

@@ -1,9 +1,9 @@
 // Package dialect translates between the model of package protocol and the wire form of each
 // published revision.
 //
-// There are five Dialects. Each feature that some of them lack is a set of revisions. revisions.go has
-// the sets, in the order of the revisions that added the features, and reads as the history of the
-// protocol:
+// There are five Dialects. Each feature that only some of them have is a set of revisions.
+// revisions.go lists these sets in the order of the revisions, and so contains the history of the
+// protocol.
 //
 //	d := dialect.Handshake("2025-06-18")          // negotiation of initialize
 //	d, ok := dialect.PerRequest("2026-07-28")     // a request that names its revision
@@ -15,8 +15,8 @@
 // encoding use the same row; see member.go and kinds.go. Some frequent objects are encoded by hand,
 // and a comment there says why.
 //
-// After a dialect is selected, other packages do not compare revisions. They ask for a trait, which
-// is a method of Dialect that is named for its meaning.
+// After a dialect is selected, other packages do not compare revisions. They call a trait: a method
+// of Dialect that is named for its meaning.
 //
 // Encoding for an older revision drops fields that the revision does not have. It rewrites union
 // members that the revision lacks: an audio block becomes a text block that says so. If a value can

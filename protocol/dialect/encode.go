@@ -156,8 +156,8 @@ func (w *writer) meta(m protocol.Meta) {
 	}
 }
 
-// metaMembers writes the members of m into a _meta that is already open, and then the members of the
-// object raw that m does not have. It leaves out a member if taken returns true for its name.
+// metaMembers writes the members of m into a _meta that is already open. Then it writes the members of
+// the object raw that m does not have. It leaves out a member if taken returns true for its name.
 func (w *writer) metaMembers(m protocol.Meta, raw []byte, taken func(name string) bool) {
 	if len(m) == 0 && raw == nil {
 		return

@@ -98,10 +98,10 @@ var faults = [...]struct {
 	protocol.FaultRejected:           {codeRejected, codeRejected, "User rejected the request"},
 }
 
-// shortened limits the length of a text of the request that an error repeats.
+// shortened limits the length of a text of the request that is repeated in an error.
 func shortened(text string) string { return jsontext.Clip(text, 1024) }
 
-// faultMembers are the data of the errors of these kinds.
+// faultMembers has the members of an error's data, for each kind of fault with data.
 var faultMembers = map[protocol.FaultKind]members[protocol.Fault]{
 	protocol.FaultResourceNotFound: rows(optional("uri", clipped, func(f *protocol.Fault) *string { return &f.URI })),
 	protocol.FaultMissingCapability: rows(
@@ -114,7 +114,7 @@ var faultMembers = map[protocol.FaultKind]members[protocol.Fault]{
 	protocol.FaultURLRequired: rows(required("elicitations", list(elicitation), func(f *protocol.Fault) *[]protocol.ElicitParams { return &f.Elicitations })),
 }
 
-// clipped is a part of the request that an error repeats. Encoding limits its length.
+// clipped is a text of the request that is repeated in an error. Encoding limits its length.
 var clipped = kind[string]{
 	read: readString,
 	write: func(_ *Dialect, dst []byte, s *string) ([]byte, error) {
@@ -210,7 +210,8 @@ func readNotFound(data []byte, sure bool) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, URI: uri}
 }
 
-// readFault reads the data of an error as the fault of this kind. If data cannot be read, it returns nil.
+// readFault reads the data of an error as a fault of the given kind. If data cannot be read, it
+// returns nil.
 func (d *Dialect) readFault(kind protocol.FaultKind, data []byte) *protocol.Fault {
 	f := &protocol.Fault{Kind: kind}
 	if faultMembers[kind].decode(d, f, data) != nil {

@@ -32,8 +32,8 @@ func enum[S ~string](values ...S) kind[S] {
 	}
 }
 
-// checked is like enum, but encoding returns the error wrong for any other value. It writes an empty one
-// as usual.
+// checked is like enum, but encoding returns an error with the format wrong for any other value. An
+// empty value is encoded as the value of the parameter usual.
 func checked[S ~string](wrong string, usual S, values ...S) kind[S] {
 	k := enum(values...)
 	k.write = func(_ *Dialect, dst []byte, s *S) ([]byte, error) {

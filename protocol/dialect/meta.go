@@ -123,8 +123,9 @@ var perRequestMeta = rows[largeMeta](
 	decoded(keyLogLevel, func(d *Dialect, m *largeMeta, v []byte) *fail { return level.read(d, &m.LogLevel, v) }),
 )
 
-// requestMeta writes the _meta of params, unless it would be empty. m may be nil. request means that the
-// params are of a request of a client. raw is a _meta to keep, for methods outside the specification.
+// requestMeta writes the _meta of params, unless it would be empty. m may be nil. The parameter
+// request is true for the params of a client's request. raw is a _meta to keep, for methods outside
+// the specification.
 func (w *writer) requestMeta(m *protocol.RequestMeta, request bool, raw []byte) {
 	if m == nil && raw == nil && !request {
 		return // most notifications have no _meta

@@ -204,7 +204,8 @@ func methodsOf(d *Dialect) map[string]*method {
 	return all
 }
 
-// MethodName returns text as a string. It allocates only if no revision has a method of that name.
+// MethodName returns text as a string. It allocates only if no revision has a method with this
+// name.
 func MethodName(text []byte) string {
 	for i := range methods {
 		if known := methods[i].name; string(text) == known {

@@ -149,7 +149,8 @@ func (w *writer) clientResult(r protocol.Result) bool {
 	return true
 }
 
-// exists fails unless the revision is one of in, which have the thing named by what.
+// exists fails unless the writer's revision is in the set. what names the thing that only these
+// revisions have.
 func (w *writer) exists(in revisions, what string) {
 	if !in.has(w.d) {
 		w.fail("%s does not exist", what)
@@ -210,7 +211,8 @@ func (w *writer) identity(r protocol.Result, server []byte) []byte {
 	return server
 }
 
-// customResult writes an encoded result and its resultType, except _meta, which it returns.
+// customResult writes an encoded result and its resultType. It does not write the result's _meta,
+// but returns it.
 func (w *writer) customResult(raw []byte) (meta []byte) {
 	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
 		w.fail("a result must be an object")

@@ -17,8 +17,8 @@ func since(first p.Revision) revisions {
 // has reports whether the revision of d is in the set.
 func (r revisions) has(d *Dialect) bool { return r&d.bit != 0 }
 
-// The history of the protocol: sets of revisions, named for what these revisions have. The tables of
-// methods and members use them, and so do the traits of a Dialect.
+// The history of the protocol: sets of revisions, each named for a feature of its revisions. The
+// tables of methods and members, and the traits of a Dialect, use these sets.
 var (
 	// 2024-11-05 is the first revision: sessions, and HTTP with two endpoints.
 	always = since(p.Rev20241105)

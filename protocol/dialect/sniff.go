@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// signatures are the first bytes of formats that servers send. The list of net/http is for browsers.
+// signatures has the first bytes of formats that servers send. The list in net/http is made for
+// browsers.
 var signatures = []struct{ prefix, mime string }{
 	{"\x89PNG\r\n\x1a\n", "image/png"},
 	{"\xff\xd8\xff", "image/jpeg"},

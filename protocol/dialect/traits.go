@@ -1,7 +1,7 @@
 package dialect
 
-// The traits are the properties of a dialect that other packages may read. Each is a method that is
-// named for its meaning. Its comment names the section of the specification.
+// The traits are the properties of a dialect that other packages may read. Each trait is a method
+// that is named for its meaning. The method's comment names the section of the specification.
 
 // Handshake reports whether a session starts with initialize, and whether ping exists. Otherwise
 // every request describes its client (2026-07-28 basic/versioning).

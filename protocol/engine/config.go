@@ -37,9 +37,10 @@ type Config struct {
 	// OnRootsChanged runs when a client has sent the notification that its roots changed. It may be
 	// nil.
 	OnRootsChanged func(ctx context.Context)
-	// Failed reports errors whose text the client does not see, including panics (*PanicError). Work
-	// that the engine repeats, such as taking a task, is reported at most once a minute while it
-	// fails, and as a *RecoveredError when it succeeds again. Failed must not block. It may be nil.
+	// Failed receives errors with a text that clients do not see, including panics (*PanicError).
+	// Some work is repeated, such as taking a task. While it fails, Failed receives its error at most
+	// once a minute. When it succeeds again, Failed receives a *RecoveredError. Failed must not block.
+	// It may be nil.
 	Failed func(ctx context.Context, c *Call, err error)
 	// Detail makes the engine send internal error texts to clients. Use it for development.
 	Detail bool

@@ -41,8 +41,9 @@ func TestSessionAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestLeftAnswersAreBounded: a connection leaves so many answers for other nodes, and more only later.
-func TestLeftAnswersAreBounded(t *testing.T) {
+// TestForwardedAnswersAreBounded checks the limit for answers that a connection leaves for other nodes.
+// It can leave more only later.
+func TestForwardedAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &conn{e: &Engine{cfg: Config{AskTimeout: time.Minute}}}
@@ -53,7 +54,7 @@ func TestLeftAnswersAreBounded(t *testing.T) {
 				}
 			}
 			if c.mayLeave() {
-				t.Error("one too many")
+				t.Error("an answer above the limit is accepted")
 			}
 			time.Sleep(time.Minute + 1)
 		}

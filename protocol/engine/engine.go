@@ -51,7 +51,7 @@ type Engine struct {
 	unreadable taskwatch.Unreadable
 	foreign    taskwatch.Foreign
 
-	// Work that is repeated while the store or the bus is away.
+	// Work that is repeated while the store or the bus is unavailable.
 	takes, returns, reads, secrets, notices outage
 
 	feeds  *feed.Hub

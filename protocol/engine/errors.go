@@ -49,14 +49,14 @@ func recovered(err *error) {
 	}
 }
 
-// RecoveredError reports to Config.Failed that work of the engine succeeds again, after failures that
-// were reported. It is not a failure.
+// RecoveredError reports to Config.Failed that work of the engine succeeds again after reported
+// failures. It is not a failure itself.
 type RecoveredError struct {
 	Work   string        // such as "taking a task"
 	Lasted time.Duration // from the first failure to the last one
 }
 
-// Error returns a text with the work and its failures.
+// Error returns a text with the work and the duration of its failures.
 func (e *RecoveredError) Error() string {
 	return fmt.Sprintf("engine: %s succeeds again, after failures for %s", e.Work, e.Lasted.Round(time.Second))
 }

@@ -204,13 +204,13 @@ func (e *Engine) serving() bool {
 	return false
 }
 
-// mostNamed bounds the names that Unfinished returns.
-const mostNamed = 20
+// maxUnfinishedNames bounds the names that Unfinished returns.
+const maxUnfinishedNames = 20
 
-// Unfinished describes what has not ended, for the log: the requests in flight, such as "tools/call
-// search", and the tasks that run here. Requests with the same name are one entry with their number. URIs
-// are left out, because they may contain secrets. So are requests that their clients have cancelled, and
-// listen streams, which end with Shutdown.
+// Unfinished describes, for the log, the work that has not ended. This is the requests in flight,
+// such as "tools/call search", and the tasks that run here. Requests with the same name are one
+// entry with their number. URIs are left out, because they may contain secrets. Requests that their
+// clients have cancelled are left out, and also listen streams, which end with Shutdown.
 func (e *Engine) Unfinished() []string {
 	running := make(map[string]int)
 	for _, c := range e.connections() {
@@ -234,8 +234,8 @@ func (e *Engine) Unfinished() []string {
 		}
 		all = append(all, name)
 	}
-	if more := len(all) - mostNamed; more > 0 {
-		all = append(all[:mostNamed], fmt.Sprintf("and %d more", more))
+	if more := len(all) - maxUnfinishedNames; more > 0 {
+		all = append(all[:maxUnfinishedNames], fmt.Sprintf("and %d more", more))
 	}
 	return all
 }

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// outage keeps work that is repeated from filling the log: while a store is away, an attempt may fail
-// every second, for hours. It lets through the first failure, then one a minute, and the first success
-// after them.
+// outage keeps repeated work from filling the log. While a store is unavailable, an attempt may
+// fail every second, for hours. outage lets through the first failure, then one failure a minute,
+// and the first success after them.
 type outage struct {
 	mu       sync.Mutex // guards the fields below
-	began    time.Time  // the first failure in a row; zero: the last attempt has succeeded
+	began    time.Time  // the first of the current failures; zero: the last attempt has succeeded
 	last     time.Time  // the last failure
-	reported time.Time  // the last failure that was let through, also of an earlier row
-	open     bool       // a failure of this row was let through
+	reported time.Time  // the last failure that was let through, in this outage or an earlier one
+	open     bool       // a failure of the current outage was let through
 }
 
-// outagePause is the least time between two reports of failures.
+// outagePause is the minimum time between two reported failures.
 const outagePause = time.Minute
 
-// attempted records an attempt at work that has ended with err, which may be nil. It returns the error
-// to report, or nil.
+// attempted records that an attempt at the work has ended with err, or has succeeded if err is nil.
+// It returns the error to report, or nil.
 func (o *outage) attempted(work string, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,8 +48,8 @@ func (o *outage) attempted(work string, err error) error {
 	return fmt.Errorf("engine: %s: %w", work, err)
 }
 
-// attempted reports the outcome of work that is repeated. err may be nil. See failed for the locks that
-// must not be held.
+// attempted reports the outcome of repeated work. err may be nil. See failed for the locks that the
+// caller must not hold.
 func (e *Engine) attempted(ctx context.Context, o *outage, work string, err error) {
 	if report := o.attempted(work, err); report != nil {
 		e.failed(ctx, nil, report)

@@ -18,7 +18,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// outages are the ports of a store. One of them fails while away is set.
+// outages has the ports of a store. One of them fails while away is set.
 type outages struct {
 	task.Store
 	task.Queue
@@ -56,8 +56,9 @@ func (o *outages) Publish(ctx context.Context, message []byte) error {
 	return o.Bus.Publish(ctx, message)
 }
 
-// TestOutageIsReported: while a store is away for ten minutes, its failures are reported once a minute, and
-// then that it is back. A second failure soon after that is not reported at once.
+// TestOutageIsReported checks that the failures of a store that is unavailable for ten minutes are
+// reported once a minute, and then its recovery. A second failure soon after that is not reported
+// at once.
 func TestOutageIsReported(t *testing.T) {
 	t.Parallel()
 	for port, work := range map[string]string{"store": "reading a task", "queue": "taking a task", "bus": "notifying the other nodes"} {

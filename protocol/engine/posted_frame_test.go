@@ -320,8 +320,9 @@ func TestPostedMalformedResponse(t *testing.T) {
 	}
 }
 
-// TestForbiddenBatch: a batch is refused with all challenges if each of its requests is; otherwise its answers
-// say so, and the challenges only tell what another token would allow.
+// TestForbiddenBatch checks that a batch is refused, with all challenges, if each of its requests
+// is refused. Otherwise the status is 200, the answers contain the refusals, and the challenges are
+// in the header.
 func TestForbiddenBatch(t *testing.T) {
 	t.Parallel()
 	forbid := func(challenge string) handler {
@@ -350,8 +351,9 @@ func TestForbiddenBatch(t *testing.T) {
 	}
 }
 
-// TestBatchHasNoMoreThanMayRun: a batch of more messages than may be in flight is refused at once.
-func TestBatchHasNoMoreThanMayRun(t *testing.T) {
+// TestBatchSizeIsBounded checks that a batch is refused at once if it has more messages than
+// may be in flight.
+func TestBatchSizeIsBounded(t *testing.T) {
 	t.Parallel()
 	p := connect(t, engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{}, MaxInFlight: 2}))
 	p.initialize("2025-03-26", `{}`)
@@ -360,7 +362,8 @@ func TestBatchHasNoMoreThanMayRun(t *testing.T) {
 	shows(t, p.ask("["+ping+","+ping+","+ping+"]"), `-32600`, `the batch is too large`)
 }
 
-// TestProgressIsANumber: what JSON cannot hold is not sent, and is no total.
+// TestProgressIsANumber checks that a progress which JSON cannot represent is not sent, and that
+// such a total is left out.
 func TestProgressIsANumber(t *testing.T) {
 	t.Parallel()
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// prompting is a catalog with a prompt of the name of each tool.
+// prompting is a catalog with a prompt for each tool, with the same name.
 type prompting struct{ catalog }
 
 func (p prompting) Capabilities() protocol.ServerCapabilities {
@@ -26,7 +26,8 @@ func (p prompting) Find(ctx context.Context, c *engine.Call, params protocol.Par
 	return p.catalog.Find(ctx, c, params)
 }
 
-// TestStateOfAnotherMethod: the state of a tool is not good for the prompt of the same name, with the same arguments.
+// TestStateOfAnotherMethod checks that a prompt refuses the state of a tool, even with the same
+// name and arguments.
 func TestStateOfAnotherMethod(t *testing.T) {
 	t.Parallel()
 	runs := 0

@@ -20,9 +20,9 @@ import (
 // only if its version is newer than conn.version, so states may arrive in any order: by a frame of
 // the session, or by a message of the bus.
 //
-// A program reads the state, changes it and writes it back, which loses members that it does not know.
-// A version that adds a member which must not be lost, or that changes one, raises V. Older versions
-// then leave the state as it is.
+// A program reads the state, changes it and writes it back. This drops members that the program
+// does not know. If a version of the program adds a member that must not be dropped, or changes a
+// member, it must raise V. Older versions then leave the state unchanged.
 type keptSession struct {
 	V     int             `json:"v,omitempty"` // 0: the members below
 	ID    string          `json:"id"`
@@ -34,8 +34,9 @@ type keptSession struct {
 
 var errKept = errors.New("engine: the stored state of a session is unreadable")
 
-// readKept decodes a stored state. The error is errKept. If a newer version of the program has written the
-// state, it is also transport.ErrUnavailable, because another node may be able to read it.
+// readKept decodes a stored state. It returns errKept if the state is unreadable. If a newer
+// version of the program has written the state, the error is also transport.ErrUnavailable, because
+// another node may be able to read it.
 func readKept(state []byte) (keptSession, error) {
 	var k keptSession
 	if err := json.Unmarshal(state, &k); err != nil {
@@ -72,8 +73,8 @@ func (c *conn) sync() {
 	}
 }
 
-// unopened returns why the connection has no session although the carrier has found it. nil means that the
-// session has ended since.
+// unopened returns why the connection has no session although the carrier has found one. It returns
+// nil if the session has ended since.
 func (c *conn) unopened() error {
 	kept := c.kept()
 	if kept == nil {

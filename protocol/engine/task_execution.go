@@ -34,7 +34,7 @@ type execution struct {
 	cancel context.CancelCauseFunc // of the context of the run
 	began  int                     // Record.Runs when it began
 	asked  int                     // how many questions the task had asked when it began
-	noted  time.Time               // Record.Updated when it began
+	noted  time.Time               // Record.Updated when the run began
 
 	reporting sync.Mutex // held from the check that progress increases until it is sent
 	keeping   sync.Mutex // held while effects are written into the record
@@ -245,9 +245,10 @@ func refusal(err error) (after time.Duration, refused bool) {
 	return again.After, refused
 }
 
-// postpone lets a task that was refused for now wait, without counting the run. With a queue, the task
-// goes back to its end after a pause, so that it does not occupy a worker for long. A process that does
-// not know the tool must see that others run the task, so the record is written now and then.
+// postpone lets a task that was refused for now wait, without counting the run. With a queue, the
+// task goes back to the end of the queue after a pause, so that it does not occupy a worker for
+// long. postpone also updates the record from time to time, so that a process without the tool sees
+// that others run the task.
 func (r *execution) postpone(ctx context.Context, c *Call, after time.Duration) (again bool) {
 	journal := r.journal(c, 0)
 	if len(journal.Effects) > 0 || r.lease && r.e.cfg.Now().Sub(r.noted) > taskwatch.Patience/2 { // as in retry

@@ -31,10 +31,10 @@ import (
 // When the task ends, update sets over under telling, so that nothing is sent for the task
 // afterwards.
 //
-// Its owner is the goroutine that runs the handler: work or serveLease. tool, h, policy, from, lease and
-// runs are written before the job is registered, or by that goroutine. Requests and messages of
-// other nodes find the job in Engine.jobs. They may only end it (finish), publish for it, or update
-// its record.
+// Its owner is the goroutine that runs the handler: work or serveLease. The fields tool, h, policy,
+// from, lease and runs are written before the job is registered, or by that goroutine. Requests and
+// messages of other nodes find the job in Engine.jobs. They may only end it (finish), publish for
+// it, or update its record.
 //
 // telling is held while the record is written as ended. job.mu is taken by publish, which takes the
 // lock of the session's feed under it. Neither of the two locks is taken under the other, and
@@ -42,7 +42,7 @@ import (
 type job struct {
 	e      *Engine
 	id     string
-	tool   string // its name, for the log
+	tool   string // name of the tool, for the log
 	h      Handler
 	policy *TaskPolicy
 	lease  bool // the task was taken from the queue
@@ -65,7 +65,7 @@ type job struct {
 	sure     time.Time   // until then no other worker can have the lease; zero: there is no lease
 	timer    *time.Timer // calls expire; nil: the task does not expire
 	ends     time.Time   // when timer fires; zero: never
-	gone     bool        // vanished has reported the task
+	gone     bool        // reportLost has reported the task
 	told     uint64      // the version of the record that was published last
 	progress *float64    // the last progress over all runs; nil: none
 }
@@ -376,12 +376,12 @@ func (e *Engine) publishToSession(r *task.Record) {
 func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	r, err := e.cfg.Tasks.Get(ctx, id)
 	if err == nil || ctx.Err() == nil {
-		e.haveRead(ctx, id, err)
+		e.reportRead(ctx, id, err)
 	}
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		if j := e.job(id); j != nil {
-			j.vanished(ctx)
+			j.reportLost(ctx)
 			j.finish(errExpired)
 		}
 	case ctx.Err() != nil: // the server stops
@@ -397,12 +397,12 @@ func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	return true
 }
 
-// clockSkew is how much earlier than here a task may expire in the store.
+// clockSkew is how much earlier a task may expire in the store than by the clock of this process.
 const clockSkew = time.Minute
 
-// vanished is called when the store does not have the task any more. Unless the task has expired,
-// vanished reports that once, because neither the client nor the program would learn of it.
-func (j *job) vanished(ctx context.Context) {
+// reportLost is called if the store no longer has the task. Unless the task has expired, reportLost
+// reports the loss once, because otherwise neither the client nor the log would show it.
+func (j *job) reportLost(ctx context.Context) {
 	j.mu.Lock()
 	early := !j.gone && (j.ends.IsZero() || time.Until(j.ends) > clockSkew)
 	j.gone = true
@@ -412,8 +412,8 @@ func (j *job) vanished(ctx context.Context) {
 	}
 }
 
-// haveRead reports the outcome of reading a task. An unreadable task is reported only once.
-func (e *Engine) haveRead(ctx context.Context, id string, err error) {
+// reportRead reports the outcome of reading a task. An unreadable task is reported only once.
+func (e *Engine) reportRead(ctx context.Context, id string, err error) {
 	switch {
 	case errors.Is(err, task.ErrUnreadable):
 		if n := e.unreadable.First(id); n > 0 {
@@ -440,20 +440,20 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 	e.passedOver(ctx, id, n, err)
 }
 
-// passedOver reports an unreadable task: a node with a newer program, or with another key, may still be
-// able to read it.
+// passedOver reports an unreadable task. The task stays, because a node with a newer program, or
+// with another key, may be able to read it.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
 	e.failed(ctx, nil, fmt.Errorf("engine: task %s is skipped until it expires, because it cannot be read here (%d such tasks so far): %w", digest(id), n, err))
 }
 
-// digest returns what the log has instead of the id of a task. The id is a secret if the task has no
-// owner. The steps of package middleware write the same digest.
+// digest returns the digest that the log has in place of a task's ID. The ID is a secret if the
+// task has no owner. Package middleware logs the same digest.
 func digest(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:8])
 }
 
-// named puts the digest of the task in front of err, unless err is nil.
+// named adds the digest of the task to err. It returns nil if err is nil.
 func named(id string, err error) error {
 	if err == nil {
 		return nil
@@ -536,7 +536,7 @@ func (j *job) report(ctx context.Context, err error) {
 	case errors.Is(err, errLost):
 		j.cancel(errLost)
 	case errors.Is(err, task.ErrNotFound):
-		j.vanished(ctx)
+		j.reportLost(ctx)
 	}
 	if err == nil || errors.Is(err, task.ErrTerminal) || errors.Is(err, task.ErrNotFound) || errors.Is(err, errLost) || ctx.Err() != nil {
 		return

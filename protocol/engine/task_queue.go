@@ -71,9 +71,9 @@ func (e *Engine) taking(ctx context.Context) {
 // at any point: the lease then expires, and the queue marks the next one as Again.
 //
 // If the previous worker is gone, the lease is given back only after takeOver has recorded that.
-// The queue forgets a lease that is given back, so the next worker would not record it. Before that,
-// the lease is left to expire. A process that cannot run the task records it, too, so that others need
-// not wait for the end of this lease.
+// The queue forgets a lease that is given back, so the next worker would not record it. If takeOver
+// has not recorded it, the lease is left to expire. A process that cannot run the task also records
+// it, so that others need not wait for the end of this lease.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	again := lease.Again
 	defer func() {
@@ -83,7 +83,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}()
 	began := time.Now()
 	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
-	e.haveRead(ctx, lease.Task, err)
+	e.reportRead(ctx, lease.Task, err)
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.running.Pause(takePause) // if it were given back at once, a worker would take it again at once
@@ -122,15 +122,15 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}
 }
 
-// leaves reports whether a task that this process cannot run is left to other workers: for
-// taskwatch.Patience, or until it expires if it cannot be read. A newer version of the program may have
-// written it.
+// leaves reports whether a task that this process cannot run is left to other workers. If the task
+// cannot be read, it is left until it expires, because a newer version of the program may have
+// written it. Any other task is left for taskwatch.Patience.
 func (e *Engine) leaves(ctx context.Context, r *task.Record, err error) bool {
 	if errors.Is(err, task.ErrUnreadable) {
-		e.haveRead(ctx, r.ID, err)
+		e.reportRead(ctx, r.ID, err)
 		return true
 	}
-	known := e.foreign.Since(r.ID, time.Now()) // the record may be old although no worker was free before
+	known := e.foreign.Since(r.ID, time.Now()) // not only r.Updated, because the record may be old if no worker was free before
 	return min(known, e.cfg.Now().Sub(r.Updated)) < taskwatch.Patience
 }
 
@@ -148,9 +148,9 @@ func (j *job) takeOver() bool {
 	j.runs++
 	then := "it runs again"
 	switch {
-	case !j.lease: // jobOf has failed, and the number of deaths is not known here
+	case !j.lease: // jobOf has failed, and the number of maxDeaths is not known here
 		then = "other processes may run it"
-	case j.runs > j.deaths():
+	case j.runs > j.maxDeaths():
 		then = "it fails"
 	}
 	j.e.failed(j.ctx, nil, fmt.Errorf("engine: task %s of the tool %q has lost its worker in run %d, and now %s", digest(j.id), j.tool, j.runs, then))
@@ -159,10 +159,10 @@ func (j *job) takeOver() bool {
 
 // interrupted fails a task that has lost too many workers. It returns false for other tasks.
 //
-// A process that could not run the task may have recorded the loss of a worker. Without a new loss,
-// the runs are therefore checked, too, but may then be retries.
+// A process that could not run the task may have recorded the loss of a worker. The runs are
+// therefore also checked without a new loss, but they may then be retries.
 func (j *job) interrupted(lease task.Lease) bool {
-	most := j.deaths()
+	most := j.maxDeaths()
 	if !lease.Again {
 		most = max(most, j.policy.Retries)
 	}
@@ -173,8 +173,8 @@ func (j *job) interrupted(lease task.Lease) bool {
 	return true
 }
 
-// deaths returns how many workers the task may lose.
-func (j *job) deaths() int {
+// maxDeaths returns the number of workers that the task may lose.
+func (j *job) maxDeaths() int {
 	if j.policy.Deaths == 0 {
 		return defaultDeaths
 	}

@@ -69,9 +69,9 @@ func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 	return params, Meta{meta, raw}, err
 }
 
-// jobOf makes a job from a record of any node. Of the request's context, only the principal is
-// restored. If jobOf returns an error, the job can only fail, or be left to other workers. The error is
-// task.ErrUnreadable if this version of the program cannot read a part of the record.
+// jobOf makes a job from a record of any node. From the request's context, only the principal is
+// restored. If jobOf returns an error, the job can only fail, or be left to other workers. The
+// error is task.ErrUnreadable if this version of the program cannot read a part of the record.
 //
 // The job is not registered, and has no timer. The caller must end its context. It never has the
 // conn of a client: a session that is served here is found by its id when there is something to

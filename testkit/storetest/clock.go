@@ -80,14 +80,14 @@ func (c *clock) lives() []time.Duration {
 	return []time.Duration{time.Minute}
 }
 
-// early is the maximum amount that a store may round off a lifetime.
+// early is the maximum amount of time that a store may round off a lifetime.
 const early = 5 * time.Millisecond
 
-// late is the maximum time until a store notices that a lifetime or a context is over, or an event.
+// late is the maximum time until a store notices an event, or the end of a lifetime or a context.
 var late = 30 * time.Second // shorter in the tests of this package
 
-// heeded calls fn, the method of a store with this name. If fn goes on after the end of ctx, heeded
-// fails the test and does not wait any longer.
+// heeded calls fn, the method of a store with this name. If fn has not returned some time after the
+// end of ctx, heeded fails the test and stops waiting.
 func heeded[T any](ctx context.Context, t testing.TB, name string, fn func() (T, error)) (T, error) {
 	t.Helper()
 	type outcome struct {

@@ -168,7 +168,7 @@ func oauthLocks(t *testing.T, s oauth.Store) {
 	locked(t, s, k)()
 }
 
-// locked locks a key. If that takes long, it ends the test.
+// locked locks a key. If that takes too long, locked ends the test.
 func locked(t *testing.T, s oauth.Store, k oauth.Key) (unlock func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), late)

@@ -104,7 +104,7 @@ func (l line) tryTake(within time.Duration) (task.Lease, bool) {
 	return lease, err == nil
 }
 
-// await calls Take.
+// await calls Take with heeded, so that a Take that ignores ctx does not block the test.
 func (l line) await(ctx context.Context) (task.Lease, error) {
 	l.t.Helper()
 	return heeded(ctx, l.t, "Take", func() (task.Lease, error) { return l.queue.Take(ctx) })

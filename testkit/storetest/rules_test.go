@@ -140,20 +140,20 @@ func (s bounded) Update(ctx context.Context, r session.Record) error {
 	return s.Store.Update(ctx, r)
 }
 
-// A store need not take more data than the suite says.
+// A store may refuse more data than the suite requires.
 func TestSessionsOfABoundedStore(t *testing.T) {
 	t.Parallel()
 	storetest.Sessions(t, func(testing.TB) session.Store { return bounded{memory.New().Sessions()} })
 }
 
-// deafQueue is a queue that goes on with Take when the context has ended.
+// deafQueue is a queue with a Take that ignores the end of its context.
 type deafQueue struct{ storetest.QueueStore }
 
 func (s deafQueue) Take(ctx context.Context) (task.Lease, error) {
 	return s.QueueStore.Take(context.WithoutCancel(ctx))
 }
 
-// deafLock is a store with a lock that does not heed the context.
+// deafLock is a store with a Lock that ignores its context.
 type deafLock struct {
 	oauth.Store
 	mu *sync.Mutex

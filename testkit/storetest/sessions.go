@@ -344,7 +344,7 @@ func sessionsAnyData(_ *testing.T, s sessions) {
 	for i := range all {
 		all[i] = byte(i)
 	}
-	large := string(slices.Repeat(all, 1<<12)[1:]) // 1 MiB with the byte that is added to it
+	large := string(slices.Repeat(all, 1<<12)[1:]) // 1 MiB, including the byte that is added below
 	for i, value := range []string{string(all), "", "null", "0", "\x00", "\xff\xfe", " {} ", "\ufffd", large, large[:1<<20-2] + "x"} {
 		r := fresh(fmt.Sprint(i))
 		r.Data = []byte(value)

@@ -53,7 +53,7 @@ func dial(t testing.TB, s setup) *client {
 	return c
 }
 
-// hangUp closes the connection. If Close does not return, hangUp ends the test.
+// hangUp closes the connection. If Close does not return in time, hangUp ends the test.
 func (c *client) hangUp() {
 	c.t.Helper()
 	closed := make(chan error, 1)
@@ -91,7 +91,7 @@ func (h *host) check(t testing.TB) {
 	}
 }
 
-// sent waits for the sending outside of exchanges.
+// sent waits until the frames outside of exchanges are sent.
 func (h *host) sent(t testing.TB) {
 	t.Helper()
 	done := make(chan struct{})

@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Connections tests a carrier that serves several clients at once. open is as for [Stop]; its function
-// is called once for each client. [Suite] sees only one connection of a carrier.
+// Connections tests a carrier that serves several clients at once. open is as for [Stop]. dial is called
+// once for each client. [Suite] tests only one connection of a carrier.
 func Connections(t *testing.T, open func(t testing.TB) (carrier transport.Transport, dial func(ctx context.Context) (transport.Conn, error))) {
 	t.Helper()
 	connections(t, func(t testing.TB) *served { return serve(t, open, shortGrace) })
@@ -49,8 +49,8 @@ func testOwnConnection(t *testing.T, first, second *client) {
 	}
 }
 
-// testOwnFrames: both clients get many notes at once. Then the second gets a frame outside of an
-// exchange, and the first gets nothing before its next answer.
+// testOwnFrames sends both clients many notifications at once. Then it sends the second client a
+// frame outside of an exchange. The first client must get nothing before its next answer.
 func testOwnFrames(t *testing.T, first, second *client) {
 	first.send(1, "many", script{Count: 50})
 	second.send(101, "many", script{Count: 50})

@@ -2,5 +2,5 @@ package transporttest
 
 import "time"
 
-// HurryUp shortens the patience of the suites, for a test of a carrier that hangs.
+// HurryUp shortens the time that the suites wait, for tests of a carrier that hangs.
 func HurryUp() { patience = time.Second }

@@ -46,8 +46,8 @@ type note struct {
 // may return it when it ends.
 var ErrRefused = errors.New("transporttest: the scripted host takes no more frames")
 
-// host does what requests tell it, and records faults of the carrier. Accept adds to connections
-// and order, and fault appends to faults; mu guards them. Tests read the channels.
+// host acts as the requests ask it to, and records faults of the carrier. Accept adds to
+// connections and order, and fault appends to faults. mu guards them. Tests read the channels.
 type host struct {
 	concurrent bool // Accept may be called while another Accept runs
 
@@ -62,7 +62,7 @@ type host struct {
 	mu          sync.Mutex // guards the rest
 	faults      []string
 	connections map[int]*transport.Connection // by the ID of the frame
-	order       []int                         // IDs, as accepted
+	order       []int                         // IDs, in the order of Accept
 }
 
 func newHost() *host {

@@ -117,7 +117,7 @@ func TestHastyCarrier(t *testing.T) {
 	})
 }
 
-// patient waits for its exchanges when it is closed, and does not cancel them.
+// patient is a connection with a Close that waits for the exchanges and does not cancel them.
 type patient struct {
 	transport.Conn
 	running *sync.WaitGroup
@@ -166,8 +166,8 @@ func (x uncausedExchange) Serve(ctx context.Context, out transport.Outbound) err
 	return x.Exchange.Serve(plain, out)
 }
 
-// joint serves several clients, and calls transport.Connect only once. What belongs to no exchange
-// goes to its first client.
+// joint serves several clients, but calls transport.Connect only once. Frames that belong to no
+// exchange go to its first client.
 type joint chan chan transport.Conn
 
 func (j joint) Serve(ctx context.Context, host transport.Host) error {

@@ -64,7 +64,7 @@ type setup struct {
 }
 
 // Suite runs all tests, in parallel. Without traits, it leaves nothing out. Each test uses one
-// connection of a carrier. [Connections] tests what several have in common.
+// connection of a carrier. [Connections] tests several connections of one carrier.
 func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.Conn, traits ...Trait) {
 	t.Helper()
 	with := setup{open: open, requests: slices.Contains(traits, Requests), streams: slices.Contains(traits, Streams)}
@@ -289,8 +289,8 @@ func testConnection(t *testing.T, s setup) {
 	second.echo(4, "still there")
 }
 
-// connection returns the Connection of the frames with these IDs. If they do not have the same one,
-// it ends the test.
+// connection returns the Connection that the frames with these IDs have. If they do not all have
+// the same one, it ends the test.
 func (h *host) connection(t testing.TB, ids ...int) *transport.Connection {
 	t.Helper()
 	h.mu.Lock()
@@ -352,7 +352,7 @@ func testCloseCancels(t *testing.T, s setup) {
 	}
 }
 
-// wantCause fails the test if a context ended without a cause of its own.
+// wantCause fails the test if a context was cancelled without a cause.
 func wantCause(t *testing.T, cause error) {
 	t.Helper()
 	if cause == context.Canceled { //nolint:errorlint // context.Cause returns this error itself if there is no cause

@@ -162,7 +162,7 @@ func TestErrorHandlerIsLeftAlone(t *testing.T) {
 	}
 }
 
-// warned is a host that keeps warnings.
+// warned is a host that records warnings.
 type warned struct {
 	transport.Host
 	mu    sync.Mutex
@@ -318,7 +318,7 @@ func TestProtocolErrors(t *testing.T) {
 	}
 }
 
-// TestVaryIsAdded: what the app's middleware says about caches stays, also in a stream.
+// TestVaryIsAdded checks that the Vary header of the app's middleware is kept, also in a stream.
 func TestVaryIsAdded(t *testing.T) {
 	t.Parallel()
 	host := transporttest.NewScripted()

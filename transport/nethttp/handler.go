@@ -73,7 +73,7 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	asked := readRequest(r)
 	if asked.Whole = !parts(s.w); asked.Whole {
 		h.warned.Do(func() {
-			h.log.Warn("there are no streams, so that there is no progress and no live question: the http.ResponseWriter of"+
+			h.log.Warn("there are no streams, so progress and live questions do not work: the http.ResponseWriter of"+
 				" middleware has neither Flush nor Unwrap", fmt.Sprintf("%q gets a %T", r.URL.Path, s.w))
 		})
 	}
@@ -238,8 +238,8 @@ func (s *sink) whole(reply *streamable.Reply) error {
 	return s.Write(reply.Body)
 }
 
-// recovered must be deferred. It recovers and logs a panic, and answers with an error. If the response has
-// begun, it aborts the response instead.
+// recovered must be deferred. It recovers and logs a panic, and answers with an error. If the
+// response has begun, recovered aborts it instead.
 func (s *sink) recovered(log *hostcall.Log) {
 	value := recover()
 	if value == nil {

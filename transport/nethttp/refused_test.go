@@ -78,7 +78,7 @@ func TestRefusedNames(t *testing.T) {
 	}
 }
 
-// broken is an authenticator with a fault.
+// broken is an authenticator that panics.
 type broken struct{}
 
 func (broken) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
@@ -87,7 +87,8 @@ func (broken) Authenticate(context.Context, http.Header) (*transport.Principal, 
 
 func (broken) ServeMetadata(string, string) (int, http.Header, []byte) { panic("the program's, too") }
 
-// TestPanicsAreLogged: each panic is in the log of the host with its stack, however many requests meet it.
+// TestPanicsAreLogged checks that the host's log has each panic once, with its stack, however many
+// requests cause it.
 func TestPanicsAreLogged(t *testing.T) {
 	t.Parallel()
 	host := &warned{Host: transporttest.NewScripted(), auth: broken{}}
@@ -144,7 +145,7 @@ func TestWrongOptionsUnderARouter(t *testing.T) {
 	}
 }
 
-// TestVaryIsAdded: what middleware says about caches stays, also in a stream.
+// TestVaryIsAdded checks that the Vary header of middleware is kept, also in a stream.
 func TestVaryIsAdded(t *testing.T) {
 	t.Parallel()
 	const page = "https://app.example.com"
@@ -161,7 +162,8 @@ func TestVaryIsAdded(t *testing.T) {
 	}
 }
 
-// TestLandingOfAnyHost: with AllowedHosts("*") the host is any text that a client sends, and stays text.
+// TestLandingOfAnyHost checks that the host name cannot inject markup. With AllowedHosts("*") it is
+// any text that a client sends.
 func TestLandingOfAnyHost(t *testing.T) {
 	t.Parallel()
 	h := nethttp.Handler(transporttest.NewScripted(), nethttp.AllowedHosts("*"))
@@ -173,7 +175,8 @@ func TestLandingOfAnyHost(t *testing.T) {
 	}
 }
 
-// TestLongHeader: a header has a bound, so that connections do not fill the memory.
+// TestLongHeader checks that the size of a header is bounded, so that connections cannot fill the
+// memory.
 func TestLongHeader(t *testing.T) {
 	t.Parallel()
 	var config net.ListenConfig

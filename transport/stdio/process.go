@@ -23,9 +23,9 @@ import (
 // returns an error if the process failed by itself or had to be killed. Without Close the process
 // and two goroutines remain.
 //
-// Programs such as npx start the server as a child, which may outlive them. On Unix, set Setpgid in
-// cmd.SysProcAttr: Close then signals the process and its children. Ctrl-C in a terminal no longer
-// reaches them, so call Close then.
+// Programs such as npx start the server as a child, and the child may outlive them. On Unix, set Setpgid
+// in cmd.SysProcAttr, so that Close signals the process and its children. Ctrl-C in a terminal then no
+// longer reaches these processes, so call Close on Ctrl-C.
 //
 // Read returns io.EOF when the process has ended, and all children that have inherited its standard
 // output.

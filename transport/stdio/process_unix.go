@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// signal sends a signal to the process. If the process leads a group, signal sends it to the group: programs
-// such as npx do not pass signals on to the server that they have started.
+// signal sends a signal to the process, or to its group if the process leads one. Programs such as npx
+// do not pass signals on to the server that they have started.
 func signal(cmd *exec.Cmd, s syscall.Signal) error {
 	if cmd.SysProcAttr == nil || !cmd.SysProcAttr.Setpgid || cmd.SysProcAttr.Pgid != 0 {
 		return cmd.Process.Signal(s)

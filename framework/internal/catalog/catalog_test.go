@@ -208,9 +208,9 @@ func TestForgedCursors(t *testing.T) {
 	}
 }
 
-// TestCursorsByHand: who knows the secret can make cursors, which may be long, or name an entry that the caller
-// must not see. They reveal nothing, and take no memory.
-func TestCursorsByHand(t *testing.T) {
+// TestMadeUpCursors checks cursors that a client makes because it knows the secret. They may be
+// long, or name an entry that the caller must not see. They reveal nothing and use no memory.
+func TestMadeUpCursors(t *testing.T) {
 	t.Parallel()
 	r := registry(t, entry(catalog.Tool, "a"), entry(catalog.Tool, "b", "admin"), entry(catalog.Tool, "c"), entry(catalog.Tool, "d"))
 	made := func(order uint64, key string) *string {
@@ -239,11 +239,11 @@ func TestCursorsByHand(t *testing.T) {
 	}
 	long := made(1, strings.Repeat("x", 1<<20))
 	if _, err := r.Snapshot().List(t.Context(), call(), &protocol.ListParams{Cursor: long}); err == nil {
-		t.Error("a cursor of 1 MB is taken")
+		t.Error("a cursor of 1 MB is accepted")
 	}
 }
 
-// TestCursorOfALongKey: an entry with a long key is found by its place.
+// TestCursorOfALongKey checks that an entry with a long key is found by its place.
 func TestCursorOfALongKey(t *testing.T) {
 	t.Parallel()
 	r := registry(t, entry(catalog.Tool, "a"), entry(catalog.Tool, strings.Repeat("b", 10_000)), entry(catalog.Tool, "c"))
@@ -252,7 +252,7 @@ func TestCursorOfALongKey(t *testing.T) {
 	}
 }
 
-// TestPageOfAnySize: the largest page is the rest of the list.
+// TestPageOfAnySize checks that the largest page has the whole rest of the list.
 func TestPageOfAnySize(t *testing.T) {
 	t.Parallel()
 	entries := []*catalog.Entry{entry(catalog.Tool, "a"), entry(catalog.Tool, "b"), entry(catalog.Tool, "c")}

@@ -14,8 +14,9 @@ import (
 // sent, and a truncated HMAC. The key finds the entry again if it has moved; the place is used
 // if the entry is gone, or the key is long.
 //
-// The HMAC finds cursors of other servers and mistakes. It does not stop an attacker: the secret may be
-// known. So a cursor must not give its sender anything: its key counts only if the caller may list the entry.
+// The HMAC detects cursors of other servers and mistakes. It does not stop an attacker, because the
+// secret may be known. So a cursor must not reveal anything to the client: its key counts only if
+// the caller may list the entry.
 const (
 	macSize   = 12
 	maxKey    = 2 << 10

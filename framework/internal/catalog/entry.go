@@ -74,8 +74,8 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	return true
 }
 
-// listedAs reports whether lists show e and other alike, to the same callers. It is false for nil.
-func (e *Entry) listedAs(other *Entry) bool {
+// listsLike reports whether lists show e and other alike, to the same callers. It is false for nil.
+func (e *Entry) listsLike(other *Entry) bool {
 	return e != nil && e.Hidden == other.Hidden && slices.Equal(e.Scopes, other.Scopes) && maps.EqualFunc(e.Wire, other.Wire, bytes.Equal)
 }
 

@@ -21,7 +21,7 @@ func (s *Snapshot) List(ctx context.Context, c *engine.Call, p *protocol.ListPar
 	if int(p.Kind) >= listKinds {
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "no such list")
 	}
-	after, err := s.startOf(ctx, p)
+	after, err := s.pageStart(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ type start struct {
 	last  *Entry // that entry; nil if it is gone, or the caller may not see it
 }
 
-// startOf returns the start that the cursor of a request names.
-func (s *Snapshot) startOf(ctx context.Context, p *protocol.ListParams) (start, error) {
+// pageStart returns the start for the cursor of a request.
+func (s *Snapshot) pageStart(ctx context.Context, p *protocol.ListParams) (start, error) {
 	if p.Cursor == nil {
 		return start{}, nil
 	}
@@ -91,8 +91,8 @@ func (s *Snapshot) startOf(ctx context.Context, p *protocol.ListParams) (start, 
 	return start{order: order}, nil
 }
 
-// in returns the index at which the page begins in a list. The entry is preferred while the list has it: after
-// a restart with other components, places may have moved.
+// in returns the index in a list where the page begins. If the list has the entry, the entry
+// decides, because places may have changed after a restart with other components.
 func (p start) in(entries []*Entry) int {
 	if p.last != nil {
 		if i, found := search(entries, p.last.order); found && entries[i] == p.last {

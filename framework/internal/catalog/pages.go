@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// pageKey is all that a page of one snapshot depends on. It has nothing of the request's own bytes, so a client
-// cannot fill the memory with made-up cursors.
+// pageKey contains everything that a page of one snapshot depends on. It contains no bytes of the
+// request, so a client cannot fill the memory with invented cursors.
 type pageKey struct {
 	kind    protocol.ListKind
 	dialect *dialect.Dialect

@@ -114,8 +114,8 @@ func split(all, remove []*Entry) (kept, gone []*Entry) {
 	return kept, gone
 }
 
-// changedLists names each list once, if it shows a difference; templates and resources share a
-// notification and count as one.
+// changedLists returns each list that shows a difference, once. Templates and resources share a
+// notification and count as one list.
 func changedLists(gone, added []*Entry) []protocol.ListKind {
 	before := make(map[place]*Entry, len(gone))
 	for _, e := range gone {
@@ -124,7 +124,7 @@ func changedLists(gone, added []*Entry) []protocol.ListKind {
 	var changed [kinds]bool
 	for _, e := range added {
 		at := place{e.Kind, e.Key}
-		changed[e.Kind] = changed[e.Kind] || !before[at].listedAs(e)
+		changed[e.Kind] = changed[e.Kind] || !before[at].listsLike(e)
 		delete(before, at)
 	}
 	for at := range before {

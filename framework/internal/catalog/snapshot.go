@@ -178,7 +178,7 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*E
 	}
 	for e, spelling := range s.templates.spellings(uri) {
 		h, err := e.Match(spelling)
-		if err != nil { // an unsafe URI is not served by a less strict template, either
+		if err != nil { // a less strict template must not serve an unsafe URI
 			return nil, nil, notFound(uri)
 		}
 		if h != nil {
@@ -188,8 +188,8 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*E
 	return nil, nil, notFound(uri)
 }
 
-// shown returns e and its handler if the caller of ctx may know of e, and otherwise an error: no less specific
-// template takes its place.
+// shown returns e and its handler if the caller of ctx may see e. Otherwise it returns an error,
+// and a less specific template does not serve the URI instead.
 func (s *Snapshot) shown(ctx context.Context, c *engine.Call, e *Entry, h engine.Handler, uri string) (*Entry, engine.Handler, error) {
 	if !e.visibleIn(ctx) {
 		return nil, nil, s.refusal(ctx, c, e, uri, notFound(uri))

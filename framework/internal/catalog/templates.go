@@ -95,15 +95,15 @@ func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	return func(yield func(*Entry, string) bool) {
 		normal := protocol.NormalURI(uri)
 		if normal == uri && !t.odd {
-			_ = t.eachOf(uri, yield)
+			_ = t.eachByPrefix(uri, yield)
 			return
 		}
-		_ = t.eachNormal(normal, yield) && t.eachOf(uri, yield)
+		_ = t.eachByNormalPrefix(normal, yield) && t.eachByPrefix(uri, yield)
 	}
 }
 
-// eachOf yields the templates with a prefix that begins the URI. It returns false if yield has.
-func (t *templates) eachOf(uri string, yield func(*Entry, string) bool) bool {
+// eachByPrefix yields the templates with a prefix that begins the URI. It returns false if yield has.
+func (t *templates) eachByPrefix(uri string, yield func(*Entry, string) bool) bool {
 	for e := range t.of(uri) {
 		if !yield(e, uri) {
 			return false
@@ -112,9 +112,9 @@ func (t *templates) eachOf(uri string, yield func(*Entry, string) bool) bool {
 	return true
 }
 
-// eachNormal yields the templates with a prefix that begins the URI if both are in normal form. normal is the
+// eachByNormalPrefix yields the templates with a prefix that begins the URI if both are in normal form. normal is the
 // URI in normal form. It returns false if yield has.
-func (t *templates) eachNormal(normal string, yield func(*Entry, string) bool) bool {
+func (t *templates) eachByNormalPrefix(normal string, yield func(*Entry, string) bool) bool {
 	for _, s := range t.spelled {
 		rest, ok := strings.CutPrefix(normal, s.prefix)
 		if ok && !yield(s.Entry, s.Prefix+rest) {

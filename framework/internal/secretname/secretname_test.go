@@ -6,7 +6,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 )
 
-// TestIs: how secrets are usually named, in any spelling.
+// TestIs checks the usual names of secrets, in any spelling.
 func TestIs(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{

@@ -80,7 +80,7 @@ func check(value string, may trust) error {
 	return nil
 }
 
-// hasDrive reports whether a path is absolute on Windows, such as C:/data.
+// hasDrive reports whether a path begins with a Windows drive, such as C:/data.
 func hasDrive(path string) bool {
 	return len(path) >= 2 && path[1] == ':' && unicode.IsLetter(rune(path[0])) && (len(path) == 2 || path[2] == '/' || path[2] == '\\')
 }

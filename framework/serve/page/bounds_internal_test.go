@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// TestKeysEnd: an address that was printed is good once and for ten minutes, and only the last ones are.
-func TestKeysEnd(t *testing.T) {
+// TestKeysExpire checks that a printed address works once and for ten minutes, and that only the most
+// recent addresses work.
+func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard()
 		old, other := g.key(), g.key()
 		time.Sleep(keyLife - time.Second)
 		if !g.use(old) || g.use(old) {
-			t.Error("a key is not good for once")
+			t.Error("a key does not work exactly once")
 		}
 		time.Sleep(time.Second)
 		if g.use(other) {
-			t.Error("an old key is taken")
+			t.Error("an old key is accepted")
 		}
 		first := g.key()
 		for range maxKeys {
@@ -35,7 +36,7 @@ func TestKeysEnd(t *testing.T) {
 	})
 }
 
-// TestRunningCallsAreBounded: one call too many is refused, and is not kept.
+// TestRunningCallsAreBounded checks that a call above the limit is refused and not kept.
 func TestRunningCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newCalls()
@@ -49,7 +50,7 @@ func TestRunningCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreBounded: a server cannot ask without end.
+// TestQuestionsAreBounded checks that a server cannot ask an unlimited number of questions.
 func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newPage(Options{})
@@ -64,7 +65,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHiddenHeaders: proofs, and fields that the user has set, are not shown. The request keeps them.
+// TestHiddenHeaders checks that proofs, and header fields that the user has set, are not shown. The
+// request keeps them.
 func TestHiddenHeaders(t *testing.T) {
 	t.Parallel()
 	sent := http.Header{"X-Tenant": {"acme"}, "Dpop": {"eyJ"}, "Authorization": {"Bearer x"}, "Accept": {"application/json"}}

@@ -87,7 +87,7 @@ func (p *Page) asTest(c *call) string {
 	for _, q := range askedIn(p.wire.ofCall(c.ID)) {
 		out.WriteString(q.scripted())
 	}
-	_, _ = fmt.Fprintf(&out, "\tanswer := s.CallRaw(%s, %s)\n", strconv.Quote(c.Name), goUnmasked(orEmpty(c.Arguments)))
+	_, _ = fmt.Fprintf(&out, "\tanswer := s.CallRaw(%s, %s)\n", strconv.Quote(c.Name), goWithSecret(orEmpty(c.Arguments)))
 	judge := "OK"
 	switch {
 	case c.Phase != phaseResult:
@@ -129,7 +129,7 @@ func (p *Page) asClient(c *call) string {
 	case protocol.MethodPing:
 		request = "err = c.Ping(ctx)"
 	default:
-		request = fmt.Sprintf("result, err := c.CallTool(ctx, %s, json.RawMessage(%s))", name, goUnmasked(orEmpty(c.Arguments)))
+		request = fmt.Sprintf("result, err := c.CallTool(ctx, %s, json.RawMessage(%s))", name, goWithSecret(orEmpty(c.Arguments)))
 	}
 	return fmt.Sprintf("c, err := client.Connect(ctx, %s)\nif err != nil {\n\treturn err\n}\ndefer c.Close()\n%s\n", to, request)
 }
@@ -187,9 +187,9 @@ func goRaw(text string) string {
 	return strconv.Quote(text)
 }
 
-// goUnmasked returns a Go expression for a text that has the environment variable SECRET in place of
+// goWithSecret returns a Go expression for a text that has the environment variable SECRET in place of
 // a masked secret.
-func goUnmasked(text string) string {
+func goWithSecret(text string) string {
 	if !strings.Contains(text, "•••") {
 		return goRaw(text)
 	}

@@ -209,8 +209,8 @@ var app = framework.New("calc", "1.0").Add(framework.Tool("add", add))
 	}
 }
 
-// TestCopiedQuestions: the copy of a call as a Go test answers the questions of the server as the page
-// did, and no copy shows a secret or the bullets in its place.
+// TestCopiedQuestions checks the copy of a call as a Go test: it answers the server's questions as
+// the user did on the page. No copy shows a secret, or bullets in its place.
 func TestCopiedQuestions(t *testing.T) {
 	t.Parallel()
 	type in struct {

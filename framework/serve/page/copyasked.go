@@ -9,15 +9,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// asked is a question of the server in the frames of a call, with its answer.
+// asked is a question of the server, with the client's answer, as found in the frames of a call.
 type asked struct {
 	method string
 	params []byte
 	answer []byte // nil before the answer
 }
 
-// askedIn returns the questions in the frames of a call, in their order. The server asks them with
-// requests, or in rounds. On 2025-11-25 the client may answer with a task first, and the server fetches
+// askedIn returns the questions in the frames of a call, in order. The server asks them in requests
+// or in rounds. On 2025-11-25 the client may first answer with a task, and the server then fetches
 // the answer later.
 func askedIn(frames []record.Frame) []*asked {
 	var all []*asked
@@ -29,7 +29,7 @@ func askedIn(frames []record.Frame) []*asked {
 		case protocol.MethodTaskResult:
 			open[id] = open["task "+textIn(q.params, "taskId")]
 		case protocol.MethodElicit, protocol.MethodCreateMessage, protocol.MethodListRoots:
-			if open[id] == nil { // otherwise it is repeated
+			if open[id] == nil { // otherwise the server repeats the question
 				open[id], all = q, append(all, q)
 			}
 		}
@@ -78,7 +78,7 @@ func (q *asked) scripted() string {
 		answer = "testkit.Decline"
 	case "accept":
 		content, _ := jsontext.Member(q.answer, "content")
-		answer = fmt.Sprintf("json.RawMessage(%s)", goUnmasked(orEmpty(content)))
+		answer = fmt.Sprintf("json.RawMessage(%s)", goWithSecret(orEmpty(content)))
 	}
 	return fmt.Sprintf("\ts.OnElicit(%s, %s)\n", strconv.Quote(textIn(q.params, "message")), answer)
 }

@@ -89,8 +89,9 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// protected checks what other sites cannot do with an answer: show it in a frame, learn the address with
-// the key, or have it read as something else. A result of a tool cannot become a script.
+// protected checks the header of a response. Other sites must not show the response in a frame,
+// learn the address with the key, or have the browser read it as another type. A result of a tool
+// must not become a script.
 func protected(t *testing.T, header http.Header) {
 	t.Helper()
 	for name, want := range map[string]string{

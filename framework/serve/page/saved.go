@@ -58,7 +58,7 @@ func Open(file io.Reader) (*Page, error) {
 	if len(text) > maxSaved {
 		return nil, fmt.Errorf("page: the session is larger than %d MB", maxSaved>>20)
 	}
-	var head struct { // read alone, because other versions may have other members
+	var head struct { // decoded first, because other versions may have other members
 		Format int `json:"kagamiPage"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil || head.Format == 0 {

@@ -27,7 +27,7 @@ func newNormal(secret []string, frames []Frame) *normal {
 	n := &normal{secret: secret, names: make(map[string]string), last: make(map[string]int)}
 	for _, f := range frames {
 		if v, err := decodeAny(f.Text); err == nil {
-			for _, called := range calledIn(v) {
+			for _, called := range calledComponents(v) {
 				delete(called, "name")
 			}
 			n.collect("", shown, v)
@@ -63,17 +63,17 @@ func (n *normal) frame(text []byte) any {
 		return n.part(string(text))
 	}
 	out := n.walk("", shown, v)
-	before := calledIn(v)
-	for i, called := range calledIn(out) {
+	before := calledComponents(v)
+	for i, called := range calledComponents(out) {
 		called["name"] = before[i]["name"]
 	}
 	return out
 }
 
-// calledIn returns the objects of a frame with the names of the tools, prompts and arguments that its
-// requests are about. Such a name does not come from the values of the app, and a server cannot serve
-// a request without it.
-func calledIn(v any) (all []map[string]any) {
+// calledComponents returns the objects in a frame that name the tools, prompts and arguments of its
+// requests. Such a name is not a value of the app, and a server cannot serve the request without
+// it.
+func calledComponents(v any) (all []map[string]any) {
 	batch, ok := v.([]any)
 	if !ok {
 		batch = []any{v}
@@ -206,7 +206,7 @@ func (n *normal) walk(member string, c cover, v any) any {
 // text returns a string with its placeholders.
 func (n *normal) text(member string, c cover, value string) string {
 	switch member {
-	case "method", "protocolVersion", "io.modelcontextprotocol/protocolVersion": // a server must understand them
+	case "method", "protocolVersion", "io.modelcontextprotocol/protocolVersion": // values that a server must understand
 		return value
 	}
 	if name, ok := n.names[value]; ok {

@@ -109,7 +109,7 @@ func Read(text []byte) (head Head, lines []Line, err error) {
 }
 
 func readHead(text []byte) (head Head, err error) {
-	var of struct { // read alone, because other versions may have other members
+	var of struct { // decoded first, because other versions may have other members
 		Version int `json:"testkit"`
 	}
 	if err = json.Unmarshal(text, &of); err == nil && of.Version > version {

@@ -47,9 +47,9 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// TestWhatServersMustUnderstand: the revision and the name of the called tool stay, also if Redact
-// lists "name", or a secret is a part of them.
-func TestWhatServersMustUnderstand(t *testing.T) {
+// TestProtocolWordsAreKept checks that the revision and the name of the called tool are not
+// redacted, even if Redact lists "name" or they contain a secret.
+func TestProtocolWordsAreKept(t *testing.T) {
 	t.Parallel()
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	for name, tt := range map[string]struct {

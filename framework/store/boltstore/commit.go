@@ -21,13 +21,13 @@ const mostTogether = 256
 // share the disk's time, and there is no goroutine to end.
 //
 // writers counts the writers from before they queue until their commit, so that close can wait for
-// them. close sets fault first, under mu, and every writer reads it under mu before it counts
+// them. close sets fault first, under mu. Every writer reads fault under mu before it counts
 // itself. No writer is therefore added while close waits. db, moved and broken do not change after
 // Open.
 type file struct {
 	db     *bbolt.DB
 	moved  func([]move) // called in the order of commits with the moves of each write; may be nil
-	broken func()       // called under mu when writing has become impossible before close; may be nil
+	broken func()       // called under mu when writing becomes impossible before close; may be nil
 
 	writers sync.WaitGroup
 	mu      sync.Mutex // guards all below

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// TestFilesArePrivate: other users of the machine can read neither the files nor a copy in the making, and
-// no copy stays.
+// TestFilesArePrivate checks that other users of the machine cannot read the files or an unfinished
+// copy, and that no unfinished copy is left.
 func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("modes are of Unix")
+		t.Skip("file modes need Unix")
 	}
 	dir := t.TempDir()
 	s := reopen(t, filepath.Join(dir, "store"))

@@ -74,8 +74,8 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// newStore makes a store of two open files, which belong to it from then on. moved is set before
-// the first write that has moves, and broken before the first write that Open does not wait for.
+// newStore makes a store of two open files and owns them. It sets moved before the first write that
+// has moves. It sets broken before the first write that Open does not wait for.
 func newStore(main, logged *file, set *settings) *Store {
 	line := newTaskQueue(set.LeaseLife)
 	main.moved = line.apply

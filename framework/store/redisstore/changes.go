@@ -19,7 +19,7 @@ const (
 	// The pause before another try grows from the first to the longest.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
-	// patience is how long Subscribe tries before it returns an error, which the server logs.
+	// patience is how long Subscribe tries before it returns an error. The server logs the error.
 	patience = time.Minute
 )
 
@@ -61,8 +61,9 @@ func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 	return cluster.MasterForKey(ctx, c.store.channel())
 }
 
-// Subscribe calls fn with each message until ctx ends or the store is closed. If it cannot subscribe for a
-// minute, it returns the error. It reads in a goroutine of its own, which ends before Subscribe returns.
+// Subscribe calls fn with each message until ctx ends or the store is closed. If it cannot
+// subscribe for a minute, it returns the error. It reads in its own goroutine, which ends before
+// Subscribe returns.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	if c.store.fault != nil {
 		return c.store.fault
@@ -80,12 +81,12 @@ func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error 
 	return box.Serve(ctx, fn)
 }
 
-// listen connects again whenever the connection is lost, until ctx ends. It returns an error if it has
-// not subscribed for the time of patience.
+// listen reconnects whenever the connection is lost, until ctx ends. It returns an error if it has
+// not been subscribed for the duration of patience.
 //
 // It is the goroutine of a subscriber. It only fills box, and never waits for the subscriber.
 func (c *changes) listen(ctx context.Context, box *inbox.Inbox) error {
-	last := time.Now() // when a subscription has ended
+	last := time.Now() // when the last subscription ended
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		subscribed, err := c.receive(ctx, box)
 		switch {
@@ -109,7 +110,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// receive reads from one connection until it breaks with an error. It reports whether it had subscribed.
+// receive reads from one connection until the connection fails with an error. It reports whether it
+// had subscribed.
 //
 // The connection belongs to this call. It is closed when ctx ends, by another goroutine, and once
 // more at the end, which has no effect.

@@ -44,8 +44,9 @@ func TestCloseWaitsForSubscribers(t *testing.T) {
 	}
 }
 
-// TestSubscribeGivesUp: if Redis never lets it subscribe, Subscribe returns the error after a minute, which a
-// server logs. Otherwise messages of other nodes would never arrive, and no operator would know.
+// TestSubscribeGivesUp checks that Subscribe returns the error after a minute if Redis never
+// accepts the subscription. A server logs the error. Otherwise messages of other nodes would never
+// arrive, without any sign in the log.
 func TestSubscribeGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -64,10 +64,10 @@ func Sweep(d time.Duration) Option {
 // refused, so begin with a new Prefix.
 //
 // To rotate keys, first add the new key after the old one on all servers. Then put it first on all
-// servers. Remove the old key when the records that it sealed have expired. A record in use keeps its
-// seal until it changes: a session that still has the old one is refused (503) after the removal, until
-// it is idle for long enough, and then starts again. Keep the old key in a store of authserver for as long
-// as its Seal says.
+// servers. Remove the old key when the records that it sealed have expired. A record in use keeps
+// its seal until it changes. After the removal, a session with the old seal is refused (503) until
+// it expires, and then the client starts a new one. In a store of authserver, keep the old key for
+// as long as the documentation of authserver.Seal requires.
 //
 // If a key is shorter, or there is no key, Open returns an error; with New, every operation that
 // stores or reads does. The caller may change the bytes of a key afterwards.

@@ -313,9 +313,10 @@ func TestShortKey(t *testing.T) {
 	}
 }
 
-// TestPlaces: a sealed value can be read only where it was stored, however the names of two places are
-// divided. The nonces of two places differ: GCM needs another one for each additional data.
-func TestPlaces(t *testing.T) {
+// TestSealedValueIsBoundToItsPlace checks that a sealed value can be read only at the place where it was stored. The
+// parts of another place may join to the same text. The nonces of two places differ, because GCM
+// needs a different nonce for each additional data.
+func TestSealedValueIsBoundToItsPlace(t *testing.T) {
 	t.Parallel()
 	b, err := redisstore.NewBox(newKey)
 	if err != nil {

@@ -139,8 +139,8 @@ func (c claims) wrong(w Wanted, now time.Time) string {
 	return ""
 }
 
-// Digest returns the SHA-256 of a text in base64url. It is the ath of a token (RFC 9449 §4.2), the
-// thumbprint of a key (RFC 7638), and the S256 challenge of a verifier (RFC 7636 §4.2).
+// Digest returns the SHA-256 of text in base64url. It is used for the member ath of a proof (RFC 9449
+// §4.2), the thumbprint of a key (RFC 7638), and the S256 challenge of a verifier (RFC 7636 §4.2).
 func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -181,7 +181,7 @@ func (s *site) rejected(g *live) error {
 	e := &Error{Step: stepToken, Server: s.server, Err: ErrDenied, Text: "the server refuses the token that was just made for it"}
 	if g != nil {
 		e.Issuer = g.Issuer.Issuer
-		e.Hint = "Its operator has to look at what it wants of a token"
+		e.Hint = "Its operator must check what the server requires of a token"
 		if s.flow.sendsResource(e.Issuer) {
 			e.Hint += ": the audience is " + g.Resource
 		}

@@ -139,8 +139,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestDiscoveryHint checks the advice for metadata of another resource. The beginning of the server's URL is
-// usually no endpoint.
+// TestDiscoveryHint checks the advice for metadata of another resource. The beginning of the
+// server's URL is usually not an endpoint.
 func TestDiscoveryHint(t *testing.T) {
 	t.Parallel()
 	const exactly, operator = "use exactly this URL", "the operator has to correct the metadata"
@@ -288,7 +288,8 @@ func TestDiscoveryWithoutIssuerMetadata(t *testing.T) {
 	}
 }
 
-// What the program's client keeps for a host is not sent to authorization servers, and gets nothing of theirs.
+// TestNoCookies checks that cookies of the program's HTTP client are not sent to authorization
+// servers, and that it gets no cookies from them.
 func TestNoCookies(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
@@ -317,7 +318,8 @@ type transportFunc func(r *http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A TLS dial of the program would bypass the check of addresses.
+// TestOwnTLSDialIsNotUsed checks that DialTLSContext of the program is not called, because it would
+// bypass the check of addresses.
 func TestOwnTLSDialIsNotUsed(t *testing.T) {
 	t.Parallel()
 	var used atomic.Bool

@@ -125,7 +125,8 @@ func readPrivate(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxRecord+1))
 }
 
-// readRecord reads a file. With the error of a newer version, it returns the key.
+// readRecord reads a file. If a newer version has written it, readRecord returns the key with the
+// error.
 func readRecord(path string) (Record, error) {
 	text, err := readPrivate(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -236,8 +237,8 @@ type partialError struct{ error }
 
 func (e partialError) Unwrap() error { return e.error }
 
-// List reads the keys of all files. If it cannot read the key in a file, it returns the others and a
-// partialError. The file may be of a server that the caller does not need.
+// List reads the keys of all files. If it cannot read the key in a file, it returns the other keys
+// and a partialError. That file may belong to a server that the caller does not need.
 func (f *files) List(ctx context.Context) ([]Key, error) {
 	dir, err := f.directory()
 	if err != nil {
@@ -255,9 +256,9 @@ func (f *files) List(ctx context.Context) ([]Key, error) {
 		}
 		r, err := readRecord(filepath.Join(dir, entry.Name()))
 		switch {
-		case err == nil, r.Key != (Key{}): // Get returns the error, for this key only
+		case err == nil, r.Key != (Key{}): // Get returns the error, but only for this key
 			keys = append(keys, r.Key)
-		case !errors.Is(err, ErrNotFound): // otherwise it was removed in the meantime
+		case !errors.Is(err, ErrNotFound): // a file that is not found was removed in the meantime
 			failed = errors.Join(failed, err)
 		}
 	}

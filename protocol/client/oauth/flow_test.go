@@ -358,7 +358,7 @@ func TestC31_TwoServersOfOneResource(t *testing.T) {
 	}
 }
 
-// heldStore is a store that keeps the tokens of one issuer only when it is released.
+// heldStore is a store that delays Put for the tokens of one issuer until release is closed.
 type heldStore struct {
 	oauth.Store
 	issuer  string
@@ -403,7 +403,7 @@ func TestLoginsAtTwoServers(t *testing.T) {
 	})
 	select {
 	case <-atA:
-	case <-endA: // it has failed without a page
+	case <-endA: // the first login has failed without a page
 	}
 	if _, err := f.Login(t.Context(), b.url); err != nil {
 		t.Errorf("the second login: %v", err)

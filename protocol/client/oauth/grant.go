@@ -184,9 +184,9 @@ func (s *site) fromStore(ctx context.Context) (*live, error) {
 	return slices.MaxFunc(all, func(a, b *live) int { return a.Obtained.Compare(b.Obtained) }), nil
 }
 
-// stored returns the tokens of the profile in the store, for one server, or for all if server is empty.
-// If some of them cannot be read, it returns the others and an error. A record of an unknown server is an
-// error only if server is empty.
+// stored returns the tokens of the profile in the store, for one server, or for all if server is
+// empty. If some of them cannot be read, it returns the others and an error. A record of an unknown
+// server is an error only if server is empty.
 func (f *Flow) stored(ctx context.Context, server string) (all []*live, failed error) {
 	keys, err := f.config.store.List(ctx)
 	if _, partial := errors.AsType[partialError](err); !partial || server == "" {

@@ -153,8 +153,8 @@ func Forget() LogoutOption {
 
 // Logout revokes the tokens for a server, refresh token first, if the authorization server supports
 // that (RFC 7009). It deletes them from the store in any case. The registration stays, unless
-// [Forget] is given. A server without tokens is not an error. To forget a registration without tokens,
-// Logout asks the server for its authorization server.
+// [Forget] is given. A server without tokens is not an error. In that case, Forget makes Logout
+// request the server's metadata, to find the authorization server of the registration.
 func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) error {
 	var o logout
 	for _, opt := range opts {
@@ -172,7 +172,7 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 	for ended := false; ; ended = true {
 		g, err := s.fromStore(ctx)
 		if err == nil && g == nil && !ended {
-			err = s.endWithoutGrant(ctx, w, o.forget)
+			err = s.logoutWithoutGrant(ctx, w, o.forget)
 		}
 		if err != nil || g == nil {
 			s.current.Store(nil)
@@ -193,9 +193,9 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 	}
 }
 
-// endWithoutGrant is the logout from a server without a grant in the store. A record that cannot be read
-// may be the grant.
-func (s *site) endWithoutGrant(ctx context.Context, w *web, forget bool) error {
+// logoutWithoutGrant logs out from a server without a readable grant in the store. It returns an error
+// for a record that cannot be read, because the record may be the grant.
+func (s *site) logoutWithoutGrant(ctx context.Context, w *web, forget bool) error {
 	keys, err := s.flow.config.store.List(ctx)
 	registered := func(k Key) bool { return k.Kind == Registration && k.Profile == s.flow.config.profile }
 	if err != nil || !forget || !slices.ContainsFunc(keys, registered) {

@@ -28,7 +28,7 @@ type demand struct {
 	stepUp   bool
 	silent   bool // the user must not be asked
 	renewed  bool // the refused token is new
-	scoped   bool // a client that registers names the scopes
+	scoped   bool // a registration names the scopes
 }
 
 func demandOf(c challenge) demand {
@@ -153,22 +153,22 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	if err != nil {
 		return nil, err
 	}
-	var named []string // usually none, because Keycloak then leaves out the scopes that it gives to each client
+	var named []string // usually none, because with named scopes Keycloak does not add its default scopes
 	if d.scoped {
 		named = scopes
 	}
 	id, err := w.identify(ctx, &f.issuer, redirect, named)
 	if err != nil {
-		_ = s.flow.config.receiver.Close() // otherwise visit closes it
+		_ = s.flow.config.receiver.Close() // visit does not run, so it cannot close the receiver
 		return nil, err
 	}
 	v := s.newVisit(f, id, redirect, scopes, d)
 	t, err := s.visit(ctx, w, f, v, key)
 	if err != nil {
 		s.failed(ctx, v, err)
-		narrow := !d.scoped && v.isNarrow(err)
+		narrow := !d.scoped && v.mayLackScopes(err)
 		var failed error
-		if narrow || v.isDropped(err) {
+		if narrow || v.mayBeUnregistered(err) {
 			failed = v.forget(ctx, w)
 		}
 		if narrow && failed == nil {
@@ -273,7 +273,7 @@ func (s *site) refusal(step, issuer string, err error) error {
 	switch {
 	case done:
 		return err
-	case ok: // even if the store has failed as well
+	case ok: // the refusal comes first, even if the store has failed as well
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrDenied), errors.Is(err, ErrNoWay), errors.Is(err, ErrUnsafeURL):
 		return &Error{Step: step, Server: s.server, Issuer: issuer, Err: err}
 	default:
@@ -377,7 +377,7 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.supersede(ctx, stored, &g)
+	l, err := s.replaceGrant(ctx, stored, &g)
 	switch {
 	case isConflict(err): // another process has logged in, and its grant is newer
 		return s.reread(ctx, stored)
@@ -388,9 +388,9 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	return l, nil
 }
 
-// supersede stores g in place of old. If g cannot be saved, the site uses it anyway, because the refresh
-// token in the store is used up or refused. After a conflict it does not.
-func (s *site) supersede(ctx context.Context, old *live, g *grant) (*live, error) {
+// replaceGrant stores g in place of old. If g cannot be saved, the site uses g anyway, because the
+// refresh token in the store is used up or refused. After a conflict it does not use g.
+func (s *site) replaceGrant(ctx context.Context, old *live, g *grant) (*live, error) {
 	version, err := s.flow.save(ctx, old.key, old.version, g)
 	if isConflict(err) {
 		return nil, err
@@ -404,14 +404,14 @@ func (s *site) supersede(ctx context.Context, old *live, g *grant) (*live, error
 	return l, err
 }
 
-// refresh sends the refresh token. It names the scopes of the grant, because without them some
-// authorization servers issue a token with other scopes, such as Entra ID. Others refuse them, so refresh
-// then leaves them out (RFC 6749 §6). Salesforce refuses them with invalid_request.
+// refresh sends the refresh token. It names the scopes of the grant, because some authorization
+// servers, such as Entra ID, otherwise issue a token with other scopes. Other servers refuse the
+// scopes, and refresh then repeats the request without them (RFC 6749 §6). Salesforce refuses them with invalid_request.
 func (s *site) refresh(ctx context.Context, w *web, l *live, id identity) (*tokenAnswer, error) {
 	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {l.Refresh}}
 	s.flow.setResource(form, l.Issuer.Issuer, l.Resource)
 	scopes := l.Scopes
-	if len(scopes) > 0 && slices.Contains(l.Asked, scopeOffline) { // Entra ID does not list it in answers
+	if len(scopes) > 0 && slices.Contains(l.Asked, scopeOffline) { // Entra ID does not list offline_access in its answers
 		scopes = union(scopes, []string{scopeOffline})
 	}
 	if len(scopes) > 0 {
@@ -473,9 +473,10 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 	return id, nil
 }
 
-// notRenewed handles a failed renewal. After a final refusal only a login helps, and also if the token
-// endpoint has moved, because a login reads the metadata again. notRenewed drops the refresh token only if
-// the authorization server has refused the token itself and no other process has stored another one since.
+// notRenewed handles a failed renewal. After a final refusal only a login helps. A login also helps
+// if the token endpoint has moved, because a login reads the metadata again. notRenewed drops the
+// refresh token only if the authorization server has refused the token itself, and no other process
+// has stored a new one since.
 func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
 	code := codeOf(err)
 	if refused, ok := errors.AsType[*refusedError](err); ok && refused.absent() && w.tokenMoved(ctx, &stored.Issuer) {
@@ -485,11 +486,11 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 	case !isFinal(err):
 		return s.refusal(stepRenewal, stored.Issuer.Issuer, err)
 	case code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client":
-		return s.onlyLogin(stored, err) // the refresh token stays: it may be the request that was refused
+		return s.onlyLogin(stored, err) // the refresh token stays, because the server may have refused the request and not the token
 	}
 	g := stored.grant
 	g.Refresh = ""
-	_, saved := s.supersede(ctx, stored, &g) // if it is not saved, the next request asks the user
+	_, saved := s.replaceGrant(ctx, stored, &g) // if it is not saved, the next request asks the user
 	if isConflict(saved) {
 		saved = nil
 	}
@@ -505,8 +506,9 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 	return s.onlyLogin(stored, err)
 }
 
-// isFinal reports whether a token endpoint would refuse the same request again. The client has already
-// repeated a refused proof of a key, and at an endpoint that is missing a login fails as well.
+// isFinal reports whether a token endpoint would refuse the same request again. A refused proof of
+// a key is not final, because the client has already repeated it. A missing endpoint is not final,
+// because a login would fail as well.
 func isFinal(err error) bool {
 	refused, ok := errors.AsType[*refusedError](err)
 	switch {

@@ -87,7 +87,7 @@ func EnterpriseManaged(e Enterprise) Option {
 }
 
 func (m *Enterprise) form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error) {
-	w = newWeb(w.flow, w.base, m.Issuer) // the caller has named it, so it may be in a private network although the server is public
+	w = newWeb(w.flow, w.base, m.Issuer) // the caller has named the issuer, so it may be in a private network although the server is public
 	provider, err := m.provider(ctx, w)
 	if err != nil {
 		return nil, err

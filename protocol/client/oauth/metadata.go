@@ -242,8 +242,9 @@ func (w *web) document(ctx context.Context, step *Step, kind error, into any) (t
 	return true, nil
 }
 
-// meant returns a hint if the user or the metadata has probably mistaken the URL of the server: it has
-// the host and port of the resource, or both are names of this machine. It never sends the user elsewhere.
+// meant returns a hint if the URL of the user or of the metadata is probably a mistake. The
+// resource must have the scheme, host and port of the server's URL. Two names of this machine count
+// as the same host. The hint therefore never sends the user to another machine.
 func (w *web) meant(resource string) string {
 	asked, err := url.Parse(w.server)
 	named, failed := w.check(resource)

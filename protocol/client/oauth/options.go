@@ -36,7 +36,7 @@ type config struct {
 	plain        []string
 	strictIssuer bool
 	assumePKCE   []string
-	noResource   []string // issuers that get no resource
+	noResource   []string // issuers of WithoutResource
 	dpop         bool
 	dpopKey      crypto.Signer
 	dpopMust     bool

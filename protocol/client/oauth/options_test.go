@@ -227,8 +227,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// scopesOnly is an authorization server that refuses the resource, as Entra ID does: the scopes decide which
-// server a token is for.
+// scopesOnly is an authorization server that refuses the resource, like Entra ID. Only the scopes
+// decide which server a token is for.
 type scopesOnly struct{ mint func() string }
 
 func (e scopesOnly) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -259,8 +259,8 @@ func (e scopesOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestWithoutResource checks that no request has the resource at the named issuers, and that a refusal of the
-// resource names the option.
+// TestWithoutResource checks that no request to the named issuers has the resource, and that the
+// error for a refused resource names the option.
 func TestWithoutResource(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}
@@ -294,7 +294,7 @@ func TestWithoutResource(t *testing.T) {
 	}
 }
 
-// TestResourceRefused checks the advice of an error response of the authorization page.
+// TestResourceRefused checks the advice if the authorization page returns an error response.
 func TestResourceRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -17,7 +17,7 @@ import (
 type identity struct {
 	Credentials
 	known Known
-	fresh bool // the client has registered for this login
+	fresh bool // the registration was made for this login
 }
 
 // registration is the content of a Registration record: a client that has registered itself.
@@ -34,9 +34,9 @@ func documentURL(address string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/" && u.User == nil && u.Fragment == ""
 }
 
-// identify returns the client id for an issuer. It registers the client if it has no other
-// way (2025-11-25 basic/authorization "Client Registration"), and names scopes if there are any. redirect is
-// empty if the browser is not needed.
+// identify returns the client ID for an issuer. If the client has no other way, identify registers
+// it, with scopes if there are any (2025-11-25 basic/authorization "Client Registration"). redirect
+// is empty if the browser is not needed.
 func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string, scopes []string) (identity, error) {
 	c := &w.flow.config
 	creds, found, err := w.byHand(ctx, m.Issuer)
@@ -308,7 +308,7 @@ func (f *Flow) save(ctx context.Context, k Key, version uint64, content any) (ui
 	return version, storeError(err)
 }
 
-// storeError returns err with the step. It returns a conflict, and the error of a context, unchanged.
+// storeError adds the step to err. A conflict and the error of a context are returned unchanged.
 func storeError(err error) error {
 	if err == nil || isConflict(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -27,7 +27,7 @@ func (w *window) option() oauth.Option {
 	})
 }
 
-// unseen is a browser with a page that the user does not look at.
+// unseen is a browser that opens pages which the user does not look at.
 var unseen = oauth.Browser(func(context.Context, string) error { return nil })
 
 // param returns a parameter of the authorization request.
@@ -213,7 +213,8 @@ func TestRegistrationsWithSecrets(t *testing.T) {
 	}
 }
 
-// replying is a Receiver that gets an error response to each visit. The last code is for all further visits.
+// replying is a Receiver that returns an error response for each visit. The last code is used for
+// all further visits.
 type replying struct {
 	*hosted
 	codes []string
@@ -227,17 +228,17 @@ func (r *replying) Receive(_ context.Context, state string) (url.Values, error) 
 	return url.Values{"state": {state}, "error": {code}}, nil
 }
 
-// TestRegistrationDropped checks that a client registers again after the authorization server may have
+// TestRegistrationDropped checks that a client registers again if the authorization server may have
 // dropped its registration. Such a server shows an error page, and no response comes.
 func TestRegistrationDropped(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		code          string // of the response; "": no response comes
 		leaves        bool   // the caller does not wait for it
-		window        error  // of the browser
+		window        error  // error of the browser
 		registrations int    // in three logins
 	}{
-		"no response":                    {registrations: 2}, // the second login ends without a response, too
+		"no response":                    {registrations: 2}, // the second login also ends without a response
 		"the caller leaves":              {leaves: true, registrations: 2},
 		"no browser":                     {window: errors.New("no window"), registrations: 1},
 		"response: invalid_client":       {code: "invalid_client", registrations: 3},
@@ -283,7 +284,8 @@ func TestRegistrationDropped(t *testing.T) {
 	}
 }
 
-// TestLogout_ForgetsWithoutAGrant checks that a registration can be forgotten although no login has succeeded.
+// TestLogout_ForgetsWithoutAGrant checks that a registration can be deleted although no login has
+// succeeded.
 func TestLogout_ForgetsWithoutAGrant(t *testing.T) {
 	t.Parallel()
 	s := script(t, map[string]string{
@@ -344,8 +346,9 @@ func TestLogout_ForgetsALaterRegistration(t *testing.T) {
 	}
 }
 
-// TestRegistrationNamesScopes checks that a client names its scopes in a second registration if the authorization
-// server has refused them to the first. Without scopes, some servers give a client only a few.
+// TestRegistrationNamesScopes checks that a client registers again, with its scopes, if the
+// authorization server has refused the scopes to the first registration. Without named scopes, some
+// servers allow a client only a few.
 func TestRegistrationNamesScopes(t *testing.T) {
 	t.Parallel()
 	const scopes = "orders:read offline_access"
@@ -401,19 +404,19 @@ func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// awayStore is a store that is away when a registration is deleted.
-type awayStore struct{ oauth.Store }
+// undeletableStore is a store that is unavailable when a registration is deleted.
+type undeletableStore struct{ oauth.Store }
 
-func (awayStore) Delete(context.Context, oauth.Key, uint64) error {
+func (undeletableStore) Delete(context.Context, oauth.Key, uint64) error {
 	return fmt.Errorf("deleting: %w", oauth.ErrUnavailable)
 }
 
-// TestRegistrationThatCannotBeForgotten: the error of the login is the refusal of the client, whatever
-// else has failed.
+// TestRegistrationThatCannotBeForgotten checks that the error of the login is the refusal of the client,
+// even if the store has failed as well.
 func TestRegistrationThatCannotBeForgotten(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}
-	f := flow(t, u.browser(t), oauth.Keep(awayStore{oauth.Memory()}), oauth.HTTPClient(&http.Client{Transport: refusing{}}))
+	f := flow(t, u.browser(t), oauth.Keep(undeletableStore{oauth.Memory()}), oauth.HTTPClient(&http.Client{Transport: refusing{}}))
 	_, err := f.Login(t.Context(), s.url)
 	if e, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrDenied) || e.Code != "invalid_client" || e.Hint == "" {
 		t.Errorf("%#v", err)

@@ -21,7 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// 200 calls with a token that is no longer valid make one renewal; so do two processes.
+// 200 calls of two processes with a token that is no longer valid cause only one renewal.
 func TestRenewalHappensOnce(t *testing.T) {
 	t.Parallel()
 	s, u, dir := open(t), &user{}, t.TempDir()
@@ -47,7 +47,7 @@ func TestRenewalHappensOnce(t *testing.T) {
 	}
 }
 
-// A token is renewed before it ends.
+// A token is renewed before it expires.
 func TestRenewalAhead(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -62,7 +62,8 @@ func TestRenewalAhead(t *testing.T) {
 	}
 }
 
-// An authorization server that is away costs nothing that was there before.
+// If the authorization server is unavailable, the client keeps its grant and asks nothing of the
+// user.
 func TestRenewalIssuerAway(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}
@@ -84,7 +85,7 @@ func TestRenewalIssuerAway(t *testing.T) {
 	}
 }
 
-// A refresh token that is refused leads to a page where there is a user, and to ErrLogin where not.
+// A refused refresh token leads to a login page if there is a user, and otherwise to ErrLogin.
 func TestRenewalRefused(t *testing.T) {
 	t.Parallel()
 	s, u, store := open(t), &user{}, oauth.Memory()
@@ -107,7 +108,8 @@ func TestRenewalRefused(t *testing.T) {
 	}
 }
 
-// An error with status 200 is an error: a refused refresh token leads to a new login.
+// An error response with status 200 counts as an error: a refused refresh token leads to a new
+// login.
 func TestRenewalRefusedWithStatus200(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"invalid_grant", "bad_refresh_token", "interaction_required", "consent_required", "login_required"} {
@@ -424,7 +426,7 @@ func TestRenewalEndpointHasMoved(t *testing.T) {
 	}
 }
 
-// refuser makes a token endpoint answer all requests with a refresh token in the same way.
+// refuser makes a token endpoint give the same answer to all refresh requests.
 type refuser struct {
 	status int
 	body   string
@@ -493,8 +495,8 @@ func TestRenewalRefusals(t *testing.T) {
 	}
 }
 
-// scopeless is an authorization server that lists other scopes than it grants, and that may refuse scopes
-// in a refresh.
+// scopeless is an authorization server that lists scopes other than the granted ones in its
+// answers. It may also refuse scopes in a refresh.
 type scopeless struct {
 	named   string // scopes in its answers; "": the granted ones
 	refuses string // the error code; "": it takes them
@@ -532,8 +534,8 @@ func (l *scopeless) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestRenewal_NamesItsScopes checks that a refresh asks for the scopes of the grant, because some authorization
-// servers otherwise issue a token with other scopes.
+// TestRenewal_NamesItsScopes checks that a refresh names the scopes of the grant. Otherwise some
+// authorization servers issue a token with other scopes.
 func TestRenewal_NamesItsScopes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -150,7 +150,7 @@ func thumbprint(key crypto.Signer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, _ := json.Marshal(members) // strings always marshal
+	text, _ := json.Marshal(members) // Marshal does not fail for strings
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }

@@ -36,8 +36,8 @@ const (
 	methodKey   = "private_key_jwt"
 )
 
-// tokenAnswer is the answer of a token endpoint (RFC 6749 §5). Some servers write optional
-// members in other types, and their tokens are usable.
+// tokenAnswer is the answer of a token endpoint (RFC 6749 §5). Some servers write optional members
+// in other types, and their tokens are still usable.
 type tokenAnswer struct {
 	Access  string          `json:"access_token"`
 	Type    string          `json:"token_type"`
@@ -56,7 +56,8 @@ func (a *tokenAnswer) lifetime() time.Duration {
 	return time.Duration(min(seconds(a.Expires), 10*365*24*3600)) * time.Second
 }
 
-// seconds returns the value of a member that is a positive number, also in quotes. Otherwise it returns 0.
+// seconds returns the value of a member that is a positive number, with or without quotes. For any
+// other member it returns 0.
 func seconds(member json.RawMessage) float64 {
 	var number json.Number
 	if json.Unmarshal(member, &number) != nil {
@@ -217,7 +218,7 @@ func (f *Flow) resourceHint(code, issuer string) string {
 	if code != "invalid_target" || !f.sendsResource(issuer) {
 		return ""
 	}
-	return "It does not know the server's URL as a resource. If you trust it to issue tokens for the server, leave the resource out: WithoutResource, or --without-resource " + issuer
+	return "The authorization server does not know the server's URL as a resource. If you trust it to issue tokens for the server, leave the resource out: WithoutResource, or --without-resource " + issuer
 }
 
 // unavailable reports whether an error code means that the authorization server may answer the same
@@ -280,7 +281,7 @@ func (a *tokenAnswer) scheme(bound, must bool) (string, error) {
 }
 
 // granted returns the scopes of a token. If the answer does not name scopes, they are the requested
-// ones. Twitch writes a list. GitHub separates scopes by commas, which may also be part of a scope.
+// ones. Twitch writes a list. GitHub separates scopes by commas. A comma may also be part of a scope.
 func (a *tokenAnswer) granted(asked []string) []string {
 	var text *string
 	var scopes []string

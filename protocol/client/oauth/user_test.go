@@ -20,8 +20,9 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// fetch returns status and body of an answer of the listener, and follows redirects. The address of its
-// page had a code: no answer is kept, framed, or named to other sites.
+// fetch returns the status and body of an answer of the listener, and follows redirects. It also
+// checks the header. The address of the page had a code, so the answer must not be cached or
+// framed, and browsers must not send its address to other sites.
 func fetch(t testing.TB, method, address, host string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, nil)
@@ -253,7 +254,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 	secrets := []string{"canary-secret", token.Value, s.revoke()}
 	say(token, creds)
 	var logged bytes.Buffer
-	slog.New(slog.NewJSONHandler(&logged, nil)).Info("got", "token", token) // it would write the fields of a value without LogValue
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("got", "token", token) // the handler would write all fields of a value without LogValue
 	say(logged.String())
 	call(t, c, "hours", "ann")
 	s.issuer.Fault(testkit.RefreshRevoked, testkit.Denies)

@@ -113,7 +113,7 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 		select {
 		case r := <-results:
 			if r.err != nil && ctx.Err() != nil {
-				return nil, v.unanswered(caller)
+				return nil, v.noResponse(caller)
 			}
 			return r.query, r.err
 		case opened := <-v.opened:
@@ -124,14 +124,14 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 				}
 			}
 		case <-ctx.Done():
-			return nil, v.unanswered(caller)
+			return nil, v.noResponse(caller)
 		}
 	}
 }
 
-// unanswered returns the error of a visit that has ended without a response, because of its caller or
-// its deadline.
-func (v *visit) unanswered(caller context.Context) error {
+// noResponse returns the error of a visit that has ended without a response, because its caller has
+// left or its deadline has passed.
+func (v *visit) noResponse(caller context.Context) error {
 	v.left = true
 	if err := caller.Err(); err != nil {
 		return err
@@ -151,17 +151,18 @@ func refusedWith(err error) string {
 	return codeOf(err)
 }
 
-// isDropped reports whether the authorization server may have dropped the registration of the client, after
-// a failed visit. For an unknown client, it shows an error page, and no response comes (RFC 6749
-// §4.1.2.1). A user who leaves the page looks the same.
-func (v *visit) isDropped(failed error) bool {
+// mayBeUnregistered reports, after a failed visit, whether the authorization server may have dropped the
+// client's registration. For an unknown client the server shows an error page, and no response
+// comes (RFC 6749 §4.1.2.1). A user who leaves the page causes the same outcome.
+func (v *visit) mayBeUnregistered(failed error) bool {
 	code := refusedWith(failed)
 	return v.client.known == ByRegistration && (code == "invalid_client" || code == "unauthorized_client" || v.left && !v.client.fresh)
 }
 
-// isNarrow reports whether a visit has failed because the client may have registered for other scopes.
-// Some authorization servers give a client without scopes only a few, and others refuse more than it named.
-func (v *visit) isNarrow(failed error) bool {
+// mayLackScopes reports whether a visit has failed because the scopes of the registration may be too
+// few. If a registration names no scopes, some authorization servers allow the client only a few.
+// Others refuse scopes that the registration did not name.
+func (v *visit) mayLackScopes(failed error) bool {
 	_, chosen := v.flow.config.metadata.More["scope"]
 	return v.client.known == ByRegistration && refusedWith(failed) == "invalid_scope" && len(v.Scopes) > 0 && !chosen
 }

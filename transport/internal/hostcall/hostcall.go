@@ -1,6 +1,6 @@
-// Package hostcall calls a host under recover, and makes the JSON-RPC errors that a carrier
-// sends by itself. A panic that the host lets through costs one exchange: it is in the [Log], and the
-// peer gets an answer without its text.
+// Package hostcall calls a host under recover, and makes the JSON-RPC errors that a carrier sends
+// by itself. A panic of the host ends only one exchange. The [Log] has the panic, and the peer gets
+// an error without the panic's text.
 package hostcall
 
 import (

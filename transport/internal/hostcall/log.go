@@ -12,10 +12,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Log warns of what happens in a carrier, in the log of its host. Clients can make it happen at any
-// rate, so the same warning is logged only once in a while. A Log is safe for concurrent use.
+// Log writes warnings of a carrier to the log of its host. Clients can cause warnings at any rate,
+// so equal warnings are logged only after a pause. A Log is safe for concurrent use.
 //
-// No other lock is taken under mu, and it is not held while a warning is written.
+// No other lock is taken while mu is held, and mu is not held while a warning is written.
 type Log struct {
 	warn  func(text string)
 	pause time.Duration // between two equal warnings
@@ -27,8 +27,8 @@ type Log struct {
 // most bounds the number of different warnings in one pause, because clients can choose some texts.
 const most = 64
 
-// NewLog returns a Log that leaves a warning out for pause after an equal one. If host has no log, the
-// warnings go to the standard error stream.
+// NewLog returns a Log that drops a warning if an equal one was logged within the last pause. If
+// host has no log, the Log writes to the standard error stream.
 func NewLog(host transport.Host, pause time.Duration) *Log {
 	l := &Log{pause: pause}
 	if server, ok := host.(transport.Server); ok {
@@ -40,7 +40,8 @@ func NewLog(host transport.Host, pause time.Duration) *Log {
 	return l
 }
 
-// Warn logs a warning. detail is what differs each time, such as an error; it may be empty.
+// Warn logs a warning. detail is the part that differs each time, such as an error. It may be
+// empty.
 func (l *Log) Warn(text, detail string) {
 	n := l.count(text)
 	if n == 0 {
@@ -55,7 +56,8 @@ func (l *Log) Warn(text, detail string) {
 	l.warn(text)
 }
 
-// count returns the number of different warnings of late if text is due, and otherwise 0.
+// count returns the number of different warnings in the last pause, including text. If text must
+// not be logged now, it returns 0.
 func (l *Log) count(text string) int {
 	now := time.Now()
 	old := func(_ string, at time.Time) bool { return now.Sub(at) >= l.pause }
@@ -74,7 +76,7 @@ func (l *Log) count(text string) int {
 	return len(l.last)
 }
 
-// Recover logs a panic of the goroutine that defers it, and ends the panic.
+// Recover must be deferred. It recovers a panic and logs it.
 func (l *Log) Recover() {
 	if value := recover(); value != nil {
 		l.Panicked(value)

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// host is a host that keeps its warnings.
+// host is a host that records its warnings.
 type host []string
 
 func (*host) Accept(context.Context, []byte) (transport.Exchange, error) { return nil, nil }
@@ -23,7 +23,8 @@ func (h *host) Services() transport.Services {
 	return transport.Services{Warn: func(text string) { *h = append(*h, text) }}
 }
 
-// TestWarn: an equal warning comes once in a pause, and the number of different ones is bounded.
+// TestWarn checks that equal warnings are logged once in a pause, and that the number of different
+// warnings is bounded.
 func TestWarn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestWarn(t *testing.T) {
 	})
 }
 
-// TestPanicked: a panic has its stack, and is not repeated.
+// TestPanicked checks that a panic is logged with its stack, and not repeated.
 func TestPanicked(t *testing.T) {
 	t.Parallel()
 	var h host

@@ -9,8 +9,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// Sessions returns a store that logs the errors of s, except those that tell what s contains. If s is a
-// session.Exclusive, so is the result. A nil s stays nil.
+// Sessions returns a store that logs the errors of s. It does not log errors that describe the
+// content of s, such as session.ErrNotFound. If s is a session.Exclusive, the result is one as
+// well. If s is nil, the result is nil.
 func (l *Log) Sessions(s session.Store) session.Store {
 	logged := sessions{s, l}
 	switch x := s.(type) {
@@ -63,8 +64,8 @@ func (s sessions) note(ctx context.Context, err error) error {
 	return err
 }
 
-// Events returns a log of events that logs the errors of s, except that events have expired. A nil s stays
-// nil.
+// Events returns an event store that logs the errors of s, except eventlog.ErrExpired. If s is nil,
+// the result is nil.
 func (l *Log) Events(s eventlog.Store) eventlog.Store {
 	if s == nil {
 		return nil
@@ -99,8 +100,8 @@ func (e events) note(ctx context.Context, err error) error {
 	return err
 }
 
-// failed reports whether err means that a store does not work. A client that has gone, or a server that
-// stops, may have ended ctx.
+// failed reports whether err means that a store does not work. If ctx was cancelled, the cause may
+// be a client that has left or a server that stops, and failed returns false.
 func failed(ctx context.Context, err error, answers ...error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false

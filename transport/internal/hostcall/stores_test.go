@@ -32,7 +32,8 @@ type opened struct{ port }
 
 func (opened) Opening() string { return "first" }
 
-// TestStores: each operation returns the error of the store, and only failures of the store are logged.
+// TestStores checks that each operation returns the store's error, and that only failures of the
+// store are logged.
 func TestStores(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
@@ -86,7 +87,8 @@ func operations(ctx context.Context, p port) map[string]map[string]func(log *hos
 	}
 }
 
-// TestPlainStores: no store stays none, and a store for one process stays one.
+// TestPlainStores checks that a nil store stays nil, and that a store for one process stays a
+// session.Exclusive.
 func TestPlainStores(t *testing.T) {
 	t.Parallel()
 	log := hostcall.NewLog(new(host), time.Minute)

@@ -195,9 +195,9 @@ type tracking struct {
 	log   *hostcall.Log
 }
 
-// Accept waits for a connection and adds it to the set. While the system lacks resources for another
-// connection, Accept also waits, because fasthttp would stop serving after an error. It warns of that,
-// because the program would only look idle.
+// Accept waits for a connection and adds it to the set. While the system lacks resources for
+// another connection, Accept also waits, because fasthttp would stop serving after an error. It
+// logs a warning, because otherwise the program would only seem idle.
 func (l *tracking) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

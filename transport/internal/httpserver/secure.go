@@ -9,15 +9,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// Secure returns a TLS configuration with exactly these protocols, or nil without TLS. Clients see a
-// handshake fail and do not tell the server why, so it warns of handshakes that cannot succeed.
+// Secure returns a TLS configuration with exactly these protocols, or nil if the Config has no TLS.
+// Clients do not report to the server why a handshake failed, so the configuration logs handshakes
+// that cannot succeed.
 func (c *Config) Secure(logs *hostcall.Log, protocols ...string) *tls.Config {
 	if c.TLS == nil {
 		return nil
 	}
 	secure := c.TLS.Clone()
 	secure.NextProtos = slices.Clone(protocols)
-	certificate, configuration, own := secure.GetCertificate, secure.GetConfigForClient, leaves(secure.Certificates)
+	certificate, configuration, own := secure.GetCertificate, secure.GetConfigForClient, leafCertificates(secure.Certificates)
 	if certificate != nil {
 		secure.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			found, err := certificate(hello)
@@ -25,9 +26,9 @@ func (c *Config) Secure(logs *hostcall.Log, protocols ...string) *tls.Config {
 			case err != nil:
 				warnOfTLS(logs, err)
 			case found != nil:
-				warnOfExpired(logs, leaves([]tls.Certificate{*found}))
+				warnOfExpired(logs, leafCertificates([]tls.Certificate{*found}))
 			}
-			return found, err //nolint:wrapcheck // it is the program's
+			return found, err //nolint:wrapcheck // the error of the program's function
 		}
 	}
 	secure.GetConfigForClient = func(hello *tls.ClientHelloInfo) (found *tls.Config, err error) {
@@ -38,7 +39,7 @@ func (c *Config) Secure(logs *hostcall.Log, protocols ...string) *tls.Config {
 		case err != nil:
 			warnOfTLS(logs, err)
 		case found != nil: // its certificates replace own
-			warnOfExpired(logs, leaves(found.Certificates))
+			warnOfExpired(logs, leafCertificates(found.Certificates))
 		default:
 			warnOfExpired(logs, own)
 		}
@@ -51,7 +52,7 @@ func warnOfTLS(logs *hostcall.Log, err error) {
 	logs.Warn("a client could not connect: the TLS configuration has no certificate for it", err.Error())
 }
 
-// warnOfExpired warns of certificates that clients refuse.
+// warnOfExpired logs a warning for expired certificates, because clients refuse them.
 func warnOfExpired(logs *hostcall.Log, certificates []*x509.Certificate) {
 	for _, c := range certificates {
 		if time.Now().After(c.NotAfter) {
@@ -60,8 +61,9 @@ func warnOfExpired(logs *hostcall.Log, certificates []*x509.Certificate) {
 	}
 }
 
-// leaves returns the certificates of the server itself, without those that cannot be parsed.
-func leaves(certificates []tls.Certificate) (all []*x509.Certificate) {
+// leafCertificates returns the server's own certificates, without chains. It skips certificates that cannot
+// be parsed.
+func leafCertificates(certificates []tls.Certificate) (all []*x509.Certificate) {
 	for _, c := range certificates {
 		leaf := c.Leaf
 		if leaf == nil && len(c.Certificate) > 0 {

@@ -28,11 +28,11 @@ func TestSecure(t *testing.T) {
 		t.Errorf("protocols %v, and the program's are %v", got.NextProtos, own.NextProtos)
 	}
 	if (&httpserver.Config{}).Secure(log, "h2") != nil {
-		t.Error("TLS came from nowhere")
+		t.Error("there is a configuration without TLS")
 	}
 }
 
-// certificate is valid until the given time from now.
+// certificate returns a certificate that is valid for life from now on.
 func certificate(t *testing.T, life time.Duration) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,7 +50,8 @@ func certificate(t *testing.T, life time.Duration) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// TestHandshakesThatFail: why no client can connect is logged, at most once a minute.
+// TestHandshakesThatFail checks that the log has the reason why no client can connect, at most once
+// a minute.
 func TestHandshakesThatFail(t *testing.T) {
 	t.Parallel()
 	good, old, away := certificate(t, time.Hour), certificate(t, -time.Minute), errors.New("the file is not readable")

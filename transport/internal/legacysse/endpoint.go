@@ -143,7 +143,7 @@ func (v *PendingRequest) open() (reply *streamable.Reply) {
 	s, ok := v.e.newSession(v)
 	if !ok {
 		v.e.running.Done()
-		v.e.Log().Warn("a stream of HTTP+SSE was refused: there are MaxSessions of them", "")
+		v.e.Log().Warn("a stream of HTTP+SSE was refused: MaxSessions is reached", "")
 		return v.TooMany("too many connections")
 	}
 	defer func() {

@@ -2,8 +2,9 @@ package legacysse
 
 import "testing"
 
-// TestProves: fields that hold credentials stay on the node where they came, and are not in the store.
-func TestProves(t *testing.T) {
+// TestCredentialFieldsAreNotStored checks that header fields with credentials stay on the node that received them, and
+// are not in the store.
+func TestCredentialFieldsAreNotStored(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"Authorization": true, "Proxy-Authorization": true, "Cookie": true, "X-Api-Key": true, "Dpop": true, "X-Amz-Security-Token": true,

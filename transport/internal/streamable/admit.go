@@ -50,8 +50,8 @@ type BufferSource interface {
 // HTTP+SSE share it. It is safe for concurrent use.
 //
 // cfg, origins, offered, nonces and the logs do not change after NewAdmitter. The other fields have
-// locks or atomics of their own, and none of these locks is held while another one is taken. host
-// holds a copy, because the carrier uses the memory of the request again.
+// their own locks or atomics. None of these locks is held while another lock is taken. host holds a
+// copy, because the carrier reuses the memory of the request.
 type Admitter struct {
 	cfg     Config
 	origins origins
@@ -64,7 +64,7 @@ type Admitter struct {
 	heartbeats heartbeats // of all streams
 
 	log                        *hostcall.Log
-	refusedHosts, refusedPages *hostcall.Log // apart, because scanners send many names of hosts
+	refusedHosts, refusedPages *hostcall.Log // separate logs, because scanners send many host names
 
 	host atomic.Pointer[string] // the last Host that was allowed; a cache, because most requests have the same
 }
@@ -252,7 +252,7 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 	}
 	status, challenge := unauthorized(err)
 	if status == http.StatusServiceUnavailable {
-		if !errors.Is(ctx.Err(), context.Canceled) { // the client has not left
+		if !errors.Is(ctx.Err(), context.Canceled) { // otherwise the client has left
 			a.log.Warn("clients cannot be authenticated now", err.Error())
 		}
 		return ctx, refuse(status, http.StatusText(status), retryAfter)

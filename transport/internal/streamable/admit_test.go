@@ -130,8 +130,8 @@ func TestRefusedCallers(t *testing.T) {
 	}
 }
 
-// TestRefusedNames: a name in another spelling is no new one. However many names strangers make up, a new
-// name is logged within an hour.
+// TestRefusedNames checks that another spelling of a name is not logged as a new name. However many
+// names other clients invent, a new name is logged within an hour.
 func TestRefusedNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

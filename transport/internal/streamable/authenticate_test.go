@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// TestAuthenticatorFails: it is logged once a minute that no caller can be let in now, and not what a
-// single caller did wrong.
+// TestAuthenticatorFails checks that the log shows, once a minute, that no caller can be
+// authenticated now. It does not show the mistakes of single callers.
 func TestAuthenticatorFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAuthenticatorFails(t *testing.T) {
 	})
 }
 
-// warning is an authenticator that has something to say.
+// warning is an authenticator that can log a warning.
 type warning struct {
 	refusing
 	say func(text string)
@@ -48,7 +48,7 @@ type warning struct {
 
 func (w *warning) SetWarn(warn func(text string)) { w.say = warn }
 
-// TestAuthenticatorWarns: the host logs what the authenticator finds worth it.
+// TestAuthenticatorWarns checks that the host logs the warnings of the authenticator.
 func TestAuthenticatorWarns(t *testing.T) {
 	t.Parallel()
 	auth := new(warning)

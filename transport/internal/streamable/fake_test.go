@@ -51,7 +51,7 @@ func (h *host) Services() transport.Services {
 	}
 }
 
-// warnings are those that a host was to log.
+// warnings records the warnings that a host received.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string

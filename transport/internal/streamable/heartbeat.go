@@ -151,22 +151,24 @@ const (
 	tolerance = 5 * time.Millisecond
 )
 
-// each calls do for all streams of take, with eachApart. At its end, a stream waits for the call (beats).
+// each calls do for all streams of take, with eachInGoroutine. Before a stream ends, it waits for the
+// call (beats).
 func each(all []*streamConn, do func(*streamConn)) {
 	if len(all) == 0 {
 		return
 	}
-	eachApart(all[0].st.admitter.log, all, func(a *streamConn) {
+	eachInGoroutine(all[0].st.admitter.log, all, func(a *streamConn) {
 		defer a.beats.Done()
 		do(a)
 	})
 }
 
-// eachApart calls do, which may wait for clients that do not read, for all elements. Each call has a
-// goroutine of its own, and its panic is logged and recovered.
+// eachInGoroutine calls do for all elements. do may wait for clients that do not read. Each call has its
+// own goroutine, and its panic is logged and recovered.
 //
-// eachApart does not wait until all calls have returned. The caller counts them if it must wait for them.
-func eachApart[T any](logs *hostcall.Log, all []T, do func(T)) {
+// eachInGoroutine does not wait until all calls have returned. If the caller must wait for them, it
+// counts them.
+func eachInGoroutine[T any](logs *hostcall.Log, all []T, do func(T)) {
 	for some := range slices.Chunk(all, together) {
 		ended := make(chan struct{}, len(some))
 		for _, element := range some {
@@ -180,12 +182,12 @@ func eachApart[T any](logs *hostcall.Log, all []T, do func(T)) {
 	}
 }
 
-// EachCounted is like eachApart, and counts the calls in running, so that running.Drain waits for them.
+// EachCounted is like eachInGoroutine, and counts the calls in running, so that running.Drain waits for them.
 func EachCounted[T any](logs *hostcall.Log, all []T, running *inflight.Counter, do func(T)) {
 	for range all {
 		running.Add()
 	}
-	eachApart(logs, all, func(element T) {
+	eachInGoroutine(logs, all, func(element T) {
 		defer running.Done()
 		do(element)
 	})

@@ -254,7 +254,8 @@ func TestForeignOnNodes(t *testing.T) {
 	}
 }
 
-// TestStoreAway: nothing ends a session that cannot be looked up, and each node logs why.
+// TestStoreAway checks that a session which cannot be looked up does not end, and that each node
+// logs the reason.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, polling, streamable.Config{StreamDelay: time.Minute}, answers)

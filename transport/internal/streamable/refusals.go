@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// refusedName returns the reply to a request if option does not allow its host name or origin, and
-// warns of the name. Behind a proxy this is the first problem that most users have.
+// refusedName returns the reply to a request with a host name or origin that option does not allow,
+// and logs the name. Behind a proxy this is the first problem that most users have.
 func refusedName(logs *hostcall.Log, what, name, option string) *Reply {
 	name = jsontext.Clip(strings.ToValidUTF8(name, "?"), 100)
 	logs.Warn(fmt.Sprintf("a request was refused for its %s %q: to let it in, add it to %s", what, strings.ToLower(withoutPort(name)), option), "")

@@ -196,9 +196,9 @@ func (e *Endpoint) room(opener string) bool {
 	}
 }
 
-// full warns that a session was refused.
+// full logs a warning that a session was refused.
 func (e *Endpoint) full() {
-	e.log.Warn("a session was refused: there are MaxSessions of them, or one client has a quarter of that", e.asOne())
+	e.log.Warn("a session was refused: MaxSessions is reached, or a quarter of it by one client", e.proxyHint())
 }
 
 // displace ends a session to make room for a new one. It chooses the oldest session whose client
@@ -212,7 +212,7 @@ func (e *Endpoint) displace() bool {
 			if s.givesWay(queue == &e.young, at) {
 				stays := s.record.made()
 				if !stays {
-					e.log.Warn("an idle session was ended to make room for a new one: there are MaxSessions of them", "")
+					e.log.Warn("an idle session was ended to make room for a new one: MaxSessions is reached", "")
 				}
 				e.end(s, ending{cause: errSessionEnded, unused: true, stays: stays})
 				return true

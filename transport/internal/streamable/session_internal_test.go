@@ -2,7 +2,8 @@ package streamable
 
 import "testing"
 
-// TestForgottenSessions: a session is forgotten once, and leaves nothing.
+// TestForgottenSessions checks that a session is forgotten only once, and that nothing of it is
+// left.
 func TestForgottenSessions(t *testing.T) {
 	t.Parallel()
 	e := &Endpoint{sessions: map[string]*session{}, openers: map[string]int{}, sessionsByKey: map[string]*session{}}

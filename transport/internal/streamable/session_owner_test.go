@@ -10,9 +10,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// TestStrangersCountForThemselves: a request that names the session of another user is refused, and is not one
-// of the calls of that user.
-func TestStrangersCountForThemselves(t *testing.T) {
+// TestRefusedRequestDoesNotCountForOwner checks a request that names the session of another user. It is
+// refused, and does not count as a call of that user.
+func TestRefusedRequestDoesNotCountForOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{plan: resumable, log: &keeper{}, handle: func(context.Context, string, func(string) error) (int, string) {

@@ -27,9 +27,9 @@ type head struct {
 	Polls  bool   `json:"polls,omitempty"`
 }
 
-// form says which version of the program can read a head. Each change of a record writes the head back,
-// which loses members that a version does not know. A version that adds a member which must not be
-// lost, or that changes one, raises V. Older versions then leave the record as it is.
+// form has the format of a head. Each change of a record writes the head back, and drops members
+// that this version of the program does not know. If a version adds a member that must not be
+// dropped, or changes a member, it must raise V. Older versions then leave the record unchanged.
 type form struct {
 	V int `json:"v,omitempty"` // 0: the members of head
 }
@@ -39,7 +39,7 @@ type form struct {
 func readRecord(data []byte) (head, []byte, error) {
 	h, state, err := cluster.Split[head](data)
 	if err != nil {
-		h.form, _, _ = cluster.Split[form](data) // the other members may have changed
+		h.form, _, _ = cluster.Split[form](data) // only V, because the other members may have changed
 	}
 	if h.V > 0 {
 		return h, nil, fmt.Errorf("%w: a newer version of the program has written the record", transport.ErrUnavailable)

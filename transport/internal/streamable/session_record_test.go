@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// TestRecordOfANewerVersion: a node that cannot read the record of a session leaves it to other nodes. It
-// neither ends the session nor writes the record.
+// TestRecordOfANewerVersion checks that a node leaves a session to other nodes if it cannot read
+// the session's record. It neither ends the session nor writes the record.
 func TestRecordOfANewerVersion(t *testing.T) {
 	t.Parallel()
 	for _, newer := range []string{`{"v":1,"home":"x","new":1}`, `{"v":1,"home":["x"]}`} {

@@ -38,13 +38,13 @@ func (a *Admitter) enter(o *quotaOwner) bool {
 		entered, _ = o.quota.enter(1, int64(a.cfg.MaxStreams))
 	}
 	if !entered {
-		a.log.Warn("a client has reached MaxStreams, and cannot open more streams", a.asOne())
+		a.log.Warn("a client has reached MaxStreams, and cannot open more streams", a.proxyHint())
 	}
 	return entered
 }
 
-// asOne returns what an operator should know of a limit for each client, or "".
-func (a *Admitter) asOne() string {
+// proxyHint returns a note for the operator about limits for each client, or "".
+func (a *Admitter) proxyHint() string {
 	if a.cfg.Proxies.Header == "" && a.cfg.ClientKey == nil {
 		return "behind a proxy, all callers without a principal are one client, unless TrustedProxies or ClientKey is set"
 	}
@@ -81,7 +81,7 @@ func (a *Admitter) count(client string, frame []byte) (calls *streamQuota, n int
 	each := max(largeBodies*(int64(a.cfg.BodyLimit)/int64(a.cfg.MaxCalls)+1), smallBody) // an int of 32 bits overflows
 	n = int(min(int64(n)+int64(len(frame))/each, int64(a.cfg.MaxCalls)))
 	if calls = a.callQuotas.enter(client, n, a.cfg.MaxCalls); calls == nil {
-		a.log.Warn("a client has reached MaxCalls, and cannot call more at once", a.asOne())
+		a.log.Warn("a client has reached MaxCalls, and cannot call more at once", a.proxyHint())
 	}
 	return calls, n
 }

@@ -95,7 +95,8 @@ func (unwritable) Append(context.Context, string, []byte) (uint64, error) {
 	return 0, errors.New("no space is left")
 }
 
-// TestEventsAreNotKept: a client that stays gets all events, and one warning says that no other will.
+// TestEventsAreNotKept checks a store that cannot keep events. A connected client still gets all
+// events, and one warning is logged.
 func TestEventsAreNotKept(t *testing.T) {
 	t.Parallel()
 	h := &host{plan: resumable, log: unwritable{&keeper{}}, handle: func(_ context.Context, _ string, send func(string) error) (int, string) {

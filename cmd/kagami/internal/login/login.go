@@ -110,8 +110,8 @@ func Forget(ctx context.Context, store oauth.Store, server, account string) erro
 	return err
 }
 
-// ForgetAll removes all records of an account: settings, and what the flows have stored. Records that it
-// cannot read stay, and are in the error.
+// ForgetAll removes all records of an account: settings, and what the flows have stored. It keeps
+// records that it cannot read, and names them in the error.
 func ForgetAll(ctx context.Context, store oauth.Store, account string) error {
 	keys, err := store.List(ctx)
 	for _, k := range keys {

@@ -174,7 +174,7 @@ func (l *Lock) settle() error {
 
 // Parse parses a lock file. If the format is unknown, it returns an error.
 func Parse(raw []byte) (*Lock, error) {
-	var head struct { // read alone, because other versions may have other members
+	var head struct { // decoded first, because other versions may have other members
 		Format int `json:"kagamiLock"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {

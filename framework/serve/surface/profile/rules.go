@@ -71,7 +71,7 @@ var rules = []Rule{
 		Source: "Claude Code's runtime, by claudetto's wiki", Seen: "2026-10", called: prefixed, longest: 128,
 	},
 	{
-		Profile: "claude-code", Level: Changed, What: "a value of no type arrives as text: 8 as \"8\", an object as its JSON",
+		Profile: "claude-code", Level: Changed, What: "an untyped value arrives as text: 8 as \"8\", an object as its JSON",
 		Source: "github.com/anthropics/claude-code issue 82652", Seen: "2026-08", shape: untyped,
 	},
 	{
@@ -119,7 +119,7 @@ var rules = []Rule{
 		Source: "github.com/google-gemini/gemini-cli issue 13326", Seen: "2025-11", anywhere: []string{"$ref"},
 	},
 	{
-		Profile: "gemini", Level: Changed, What: "a tool with a value of no type is skipped",
+		Profile: "gemini", Level: Changed, What: "a tool with an untyped value is skipped",
 		Source: "mcp-sequential-thinking issue 12", Seen: "2026-06", shape: untyped,
 	},
 	{

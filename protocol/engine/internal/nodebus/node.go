@@ -33,7 +33,7 @@ const PublishTimeout = 5 * time.Second
 type Node struct {
 	id   string
 	bus  change.Bus                           // nil: there are no other nodes
-	sent func(ctx context.Context, err error) // gets the outcome of each message of the outbox
+	sent func(ctx context.Context, err error) // receives the result of sending each message of the outbox
 
 	mu     sync.Mutex    // guards the fields below
 	outbox [][]byte      // messages that wait for the bus, oldest first
@@ -42,8 +42,8 @@ type Node struct {
 	out    chan struct{} // 1-buffered: the outbox is not empty
 }
 
-// New returns a node. If bus is nil, it sends nothing. sent gets the error of each message that Run
-// sends, or nil.
+// New returns a node. If bus is nil, the node sends nothing. Run calls sent after each message,
+// with the error or nil.
 func New(bus change.Bus, sent func(ctx context.Context, err error)) *Node {
 	return &Node{id: rand.Text(), bus: bus, sent: sent, out: make(chan struct{}, 1)}
 }

@@ -64,8 +64,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestNewerState: a state of a newer version of the program is not the client's fault: its journal has
-// another form, in the state itself or in the store.
+// TestNewerState checks that a state from a newer version of the program is not reported as the
+// client's fault. Its journal has an unknown format, in the state itself or in the store.
 func TestNewerState(t *testing.T) {
 	t.Parallel()
 	ctx, shared := t.Context(), memory.New().Claims()

@@ -55,8 +55,9 @@ func answerBytes(j *rounds.Journal) (bytes int) {
 	return bytes
 }
 
-// Open reverses Seal. It returns a fault for the client if the state is invalid or expired, or if a newer
-// version of the program has sealed it. In the last case, another node may be able to open it.
+// Open reverses Seal. If the state is invalid or expired, it returns a fault for the client. It
+// also returns a fault if a newer version of the program has sealed the state. Another node may
+// then be able to open it.
 func (s *Store) Open(ctx context.Context, state string, binding []byte) (*rounds.Journal, error) {
 	invalid := protocol.Faultf(protocol.FaultInvalidParams, "the requestState is not valid for this request")
 	expired := protocol.Faultf(protocol.FaultInvalidParams, "the requestState has expired: start again without it")

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// Patience is how long a process leaves a task that it cannot run to other processes. While
-	// processes are replaced one by one, old ones also take the tasks of new tools, and new ones the
-	// tasks of tools that only the old ones have.
+	// Patience is how long a process leaves a task that it cannot run to other processes. During a
+	// rolling update, old processes also take the tasks of new tools, and new processes take the
+	// tasks of removed tools.
 	Patience = 5 * time.Minute
-	// maxForeign bounds the tasks that are remembered. Others have to wait until some of these have
-	// failed.
+	// maxForeign bounds the number of tasks in a Foreign. Further tasks must wait until some of
+	// these have failed.
 	maxForeign = 1024
 )
 
-// Foreign remembers since when this process has met tasks that it cannot run. A task that it has not
-// met for Patience is forgotten, because another process may have run it meanwhile.
+// Foreign records since when this process has seen each task that it cannot run. If it has not seen
+// a task for Patience, it forgets the task, because another process may have run it.
 type Foreign struct {
 	mu   sync.Mutex // guards the field below
 	seen map[string]sighting
@@ -25,7 +25,8 @@ type Foreign struct {
 
 type sighting struct{ first, last time.Time }
 
-// Since records that this process has met the task, and returns how long it has known the task.
+// Since records that this process has seen the task now, and returns the time since the first
+// record of the task.
 func (f *Foreign) Since(id string, now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -70,8 +70,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestForeign: the time begins when the task is met, and again if it was not met for long. A task that is
-// too many waits until others are forgotten.
+// TestForeign checks that the time of a task begins when the task is first seen, and begins again
+// if the task was not seen for long. A task above the limit waits until others are forgotten.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	var f taskwatch.Foreign
@@ -79,7 +79,7 @@ func TestForeign(t *testing.T) {
 	met := func(id string, after time.Duration) time.Duration { return f.Since(id, begun.Add(after)) }
 	const minute, hour = time.Minute, time.Hour
 	for _, tt := range []struct{ at, want time.Duration }{
-		{0, 0}, {minute, minute}, {4 * minute, 4 * minute}, {8 * minute, 8 * minute}, // met every few minutes
+		{0, 0}, {minute, minute}, {4 * minute, 4 * minute}, {8 * minute, 8 * minute}, // seen every few minutes
 		{13 * minute, 0}, {14 * minute, minute},
 	} {
 		if got := met("a", tt.at); got != tt.want {
@@ -91,9 +91,9 @@ func TestForeign(t *testing.T) {
 	}
 	met("late", hour)
 	if early, late := met("1", hour+minute), met("late", hour+minute); early != minute || late != 0 {
-		t.Errorf("known for %v, and the one too many for %v", early, late)
+		t.Errorf("known for %v, and the task above the limit for %v", early, late)
 	}
 	if met("late", 2*hour); met("late", 2*hour+minute) != minute {
-		t.Error("the one too many is not known when the others are forgotten")
+		t.Error("the task above the limit is not known when the others are forgotten")
 	}
 }
