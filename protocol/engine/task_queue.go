@@ -102,7 +102,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 			e.running.Pause(takePause)
 			return
 		}
-		e.failed(ctx, nil, fmt.Errorf("engine: the stored task %s cannot run here; if several programs share the store, give each its own: %w", digest(r.ID), err))
+		e.failed(ctx, nil, fmt.Errorf("engine: the stored task %s cannot run here; if several programs share the store, give each program its own store: %w", digest(r.ID), err))
 		j.fail(ctx, r.Runs, err)
 		return
 	}

@@ -48,6 +48,9 @@ func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 		if err == nil {
 			return broken(body)
 		}
+		if !v.e.Stops() {
+			return notReady()
+		}
 		return shuttingDown()
 	}
 	x.stream.exchange = exchange

@@ -75,6 +75,12 @@ func shuttingDown() *Reply {
 	return refuse(http.StatusServiceUnavailable, "the server is shutting down", retryAfter)
 }
 
+// notReady returns a reply for a host that refuses calls although it does not stop. It could not start, and
+// logs why.
+func notReady() *Reply {
+	return refuse(http.StatusServiceUnavailable, "the server is not ready", retryAfter)
+}
+
 func noSession() *Reply { return refuse(http.StatusNotFound, "no such session") }
 
 // unavailable returns a reply that is not 404, because 404 would end the client's session.
