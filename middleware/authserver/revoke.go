@@ -42,7 +42,7 @@ func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 type tokenInfo struct {
 	claims    map[string]any // of a valid access token of this server; nil for any other text
 	reference string         // of the grant
-	grant     *grant         // of a valid access token or a refresh token; nil if there is none
+	grant     *grant         // of a valid access token or a refresh token; nil without one
 }
 
 // sent finds the claims and the grant of a token.
