@@ -18,8 +18,8 @@ func TestChallengeParam(t *testing.T) {
 		`DPoP algs="ES256 EdDSA", ERROR=invalid_token,Scope=a`: {"a", "invalid_token", ""},
 		`Basic realm="scope=x", Bearer error="invalid_token"`:  {"", "invalid_token", ""},
 		`Bearer error="a", Bearer error="b"`:                   {"", "a", ""},
-		`Bearer scope="never ends`:                             {"never ends", "", ""},
-		`Bearer scope="\`:                                      {`\`, "", ""},
+		`Bearer error=a, scope="never ends`:                    {"", "a", ""},
+		`Bearer scope="\`:                                      {},
 		`Bearer =, ="x", scope`:                                {},
 	} {
 		e := &client.HTTPError{Challenge: header}

@@ -150,10 +150,10 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 	d := demandOf(c)
 	d.silent = r.Method == http.MethodGet && tried.met.Load() // a stream may end while the user does something else
 	switch {
-	case resp.StatusCode == http.StatusUnauthorized && fresh && !tried.nonce && c.params["error"] == "use_dpop_nonce":
+	case resp.StatusCode == http.StatusUnauthorized && fresh && !tried.nonce && c.Params["error"] == "use_dpop_nonce":
 		tried.nonce = true
 		return g, true, nil
-	case resp.StatusCode == http.StatusUnauthorized && g != nil && g.bound != nil && !tried.clock && c.params["error"] == "invalid_dpop_proof" && s.nonces.learnClock(resp.Header):
+	case resp.StatusCode == http.StatusUnauthorized && g != nil && g.bound != nil && !tried.clock && c.Params["error"] == "invalid_dpop_proof" && s.nonces.learnClock(resp.Header):
 		tried.clock = true
 		return g, true, nil
 	case resp.StatusCode == http.StatusUnauthorized:
@@ -164,7 +164,7 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 		tried.refused++
 		next, err = s.replace(ctx, w, g, d)
 		return next, true, err
-	case resp.StatusCode == http.StatusForbidden && challenged && g != nil && c.params["error"] == "insufficient_scope" && len(d.scopes) > 0:
+	case resp.StatusCode == http.StatusForbidden && challenged && g != nil && c.Params["error"] == "insufficient_scope" && len(d.scopes) > 0:
 		if tried.stepUps >= s.flow.config.stepUps || d.silent {
 			return nil, false, nil
 		}
@@ -213,9 +213,9 @@ func (w *web) knock(ctx context.Context) (demand, error) {
 	case !challenged:
 		step.Verdict, step.Warning = "there is no challenge for a Bearer or DPoP token", true
 	default:
-		step.Verdict = "a challenge of the scheme " + c.scheme
+		step.Verdict = "a challenge of the scheme " + c.Scheme
 		for _, name := range []string{"error", "resource_metadata", "scope"} {
-			if value := c.params[name]; value != "" {
+			if value := c.Params[name]; value != "" {
 				step.Verdict += ", " + name + " " + cleaned(value)
 			}
 		}

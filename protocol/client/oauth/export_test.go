@@ -1,9 +1,6 @@
 package oauth
 
-import (
-	"net/http"
-	"net/netip"
-)
+import "net/netip"
 
 // For tests.
 var (
@@ -17,11 +14,3 @@ var (
 
 // Reach is 0 for an address that is never dialed, and grows up to 3 for public ones.
 func Reach(a netip.Addr) int { return int(reachOf(a)) }
-
-// Challenges are the schemes and parameters of a header field.
-func Challenges(field string) (schemes []string, params []map[string]string) {
-	for _, c := range challenges(http.Header{"Www-Authenticate": {field}}) {
-		schemes, params = append(schemes, c.scheme), append(params, c.params)
-	}
-	return schemes, params
-}

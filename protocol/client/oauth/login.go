@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client/internal/challenge"
 )
 
 // scopeOffline requests a refresh token (OpenID Connect Core §11).
@@ -31,8 +33,8 @@ type demand struct {
 	scoped   bool // a registration names the scopes
 }
 
-func demandOf(c challenge) demand {
-	return demand{scopes: c.scopes(), metadata: c.params["resource_metadata"]}
+func demandOf(c challenge.Challenge) demand {
+	return demand{scopes: scopesOf(c), metadata: c.Params["resource_metadata"]}
 }
 
 // login obtains a grant from the authorization server that the server names. The caller holds the

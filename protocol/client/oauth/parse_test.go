@@ -2,7 +2,6 @@ package oauth_test
 
 import (
 	"errors"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,46 +9,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
-
-func TestC1_Challenges(t *testing.T) {
-	t.Parallel()
-	type params = map[string]string
-	for field, want := range map[string][]params{
-		``:                                {},
-		`Bearer`:                          {{}},
-		`Basic realm="a, b", Bearer x=y`:  {{"realm": "a, b"}, {"x": "y"}},
-		`Bearer scope="a b" , error=oops`: {{"scope": "a b", "error": "oops"}},
-		`Bearer resource_metadata=https://x.example/y?z=1, scope="s"`: {{"resource_metadata": "https://x.example/y?z=1", "scope": "s"}},
-		`bEARER Realm="say \"hi\"", Scope = "q"`:                      {{"realm": `say "hi"`, "scope": "q"}},
-		`DPoP algs="ES256", Bearer scope="a", scope="b"`:              {{"algs": "ES256"}, {"scope": "a"}},
-		`Negotiate, Bearer x="unclosed`:                               {{}, {}},
-		`Bearer x="a"; y="b"`:                                         {{"x": "a"}},
-		`Basic dXNlcg, Bearer x=y`:                                    {{}, {}, {"x": "y"}},
-		`"quoted first"`:                                              {},
-		strings.Repeat("Bearer,", 100):                                slices.Repeat([]params{{}}, 16),
-	} {
-		_, got := oauth.Challenges(field)
-		if !slices.EqualFunc(got, want, maps.Equal[params, params]) {
-			t.Errorf("%s: %v; want %v", field, got, want)
-		}
-	}
-}
-
-func FuzzChallenges(f *testing.F) {
-	f.Add(`Bearer scope="a \" b", error=x, DPoP algs="ES256"`)
-	f.Add(`,,= "" Bearer ="`)
-	f.Fuzz(func(t *testing.T, field string) {
-		schemes, params := oauth.Challenges(field)
-		if len(schemes) > 16 || len(schemes) != len(params) {
-			t.Errorf("%d challenges", len(schemes))
-		}
-		for _, s := range schemes {
-			if s == "" || strings.ContainsAny(s, " ,\"=") {
-				t.Errorf("the scheme %q", s)
-			}
-		}
-	})
-}
 
 func TestFetch_AddressClasses(t *testing.T) {
 	t.Parallel()
