@@ -42,13 +42,12 @@ func compile(doc value, address string, dialect version) (*Schema, error) {
 
 // resource is a schema with an address of its own (2020-12 core 4.3.5).
 type resource struct {
-	address   *url.URL // without a fragment
-	root      *value
-	dialect   version
-	anchors   map[string]*value
-	dynamic   map[string]*value  // anchors that are $dynamicAnchor
-	scoped    map[string]*Schema // dynamic, compiled
-	recursive *Schema            // the root, if it has $recursiveAnchor (2019-09)
+	address *url.URL // without a fragment
+	root    *value
+	dialect version
+	anchors map[string]*value
+	dynamic map[string]*value  // anchors that are $dynamicAnchor; "" is the root if it has $recursiveAnchor (2019-09)
+	scoped  map[string]*Schema // dynamic, compiled
 }
 
 // compiler compiles one document, and the metaschemas that it refers to.
@@ -112,6 +111,9 @@ func (c *compiler) discover(v *value, home *resource) {
 		c.anchor(home, string(anchor.text), v)
 		home.dynamic[string(anchor.text)] = v
 	}
+	if v == home.root && home.dialect == draft2019 && v.member("$recursiveAnchor").isTrue() {
+		home.dynamic[""] = v
+	}
 	for _, inner := range subschemas(v, home.dialect) {
 		c.discover(inner, home)
 	}
@@ -158,7 +160,7 @@ func (c *compiler) schema(v *value, home *resource) *Schema {
 	if own, ok := c.homes[v]; ok {
 		home = own
 	}
-	s := &Schema{source: v, home: home}
+	s, at := &Schema{source: v, home: home}, site{c, v, home}
 	c.schemas[v] = s
 	c.open[s] = true
 	switch {
@@ -167,9 +169,10 @@ func (c *compiler) schema(v *value, home *resource) *Schema {
 	case v.kind != jsontext.KindObject:
 		c.fail("%s is not a schema", v.raw)
 	case home.dialect < draft2019 && v.member("$ref") != nil:
-		s.rest = []keyword{site{c, v, home}.ref()}
+		s.rest = at.keywords([]maker{{"$ref", draft4, draft7, all, site.ref}})
 	default:
-		c.keywords(s, site{c, v, home})
+		s.first, s.rest = at.keywords(decisive()), at.keywords(others())
+		s.tracks = home.dialect >= draft2019 && (v.member("unevaluatedProperties") != nil || v.member("unevaluatedItems") != nil)
 	}
 	delete(c.open, s)
 	return s
@@ -252,9 +255,6 @@ func (c *compiler) scopes() {
 		r := c.loaded[i]
 		for name, v := range r.dynamic {
 			r.scoped[name] = c.schema(v, r)
-		}
-		if anchor := r.root.member("$recursiveAnchor"); anchor != nil && r.dialect == draft2019 && anchor.raw[0] == 't' {
-			r.recursive = c.schema(r.root, r)
 		}
 	}
 }

@@ -1,36 +1,24 @@
 package rawschema
 
 import (
+	"math"
 	"regexp"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// required is the keyword required, with what properties says of the names.
-type required struct {
-	names   []string
-	schemas [][]byte // nil: nothing
-}
-
-func (s site) required() keyword {
-	v := s.v.member("required")
-	if v == nil || len(v.items) == 0 {
-		return nil
-	}
-	k := required{names: v.strings()}
-	k.schemas = make([][]byte, len(k.names))
+// required compiles required, with what properties says of the names.
+func (s site) required(o operand) check {
+	names := o.strings()
+	schemas := make([][]byte, len(names)) // nil: nothing
 	if properties := s.v.member("properties"); properties != nil {
-		for i, name := range k.names {
+		for i, name := range names {
 			if schema := properties.member(name); schema != nil {
-				k.schemas[i] = schema.raw
+				schemas[i] = schema.raw
 			}
 		}
 	}
-	return k
-}
-
-func (k required) check(r *run, v *value, _ []bool) bool {
-	return v.kind != jsontext.KindObject || r.present(v, "required", k.names, k.schemas)
+	return func(r *run, v *value, _ []bool) bool { return r.present(v, o.keyword, names, schemas) }
 }
 
 // present reports the names that the object does not have. schemas has the schema of each name,
@@ -63,27 +51,25 @@ type patterned struct {
 	schema *Schema
 }
 
-func (s site) members() keyword {
+// members compiles them.
+func (s site) members(operand) check {
 	k := members{named: map[string]*Schema{}, additional: s.sub("additionalProperties")}
-	for i, schema := range s.subs("properties") {
-		name := string(s.v.member("properties").items[i].name)
+	properties, patterns := s.v.member("properties"), s.v.member("patternProperties")
+	for i, schema := range s.subs(properties) {
+		name := string(properties.items[i].name)
 		k.named[name] = schema
 		k.order = append(k.order, name)
 	}
-	for i, schema := range s.subs("patternProperties") {
-		name := s.expression(s.v.member("patternProperties").items[i].name)
-		k.patterns = append(k.patterns, patterned{name, schema})
+	for i, schema := range s.subs(patterns) {
+		k.patterns = append(k.patterns, patterned{s.expression(patterns.items[i].name), schema})
 	}
 	if len(k.named) == 0 && k.patterns == nil && k.additional == nil {
 		return nil
 	}
-	return k
+	return k.check
 }
 
 func (k members) check(r *run, v *value, seen []bool) bool {
-	if v.kind != jsontext.KindObject {
-		return true
-	}
 	ok := true
 	var extra []string
 	for i := range v.items {
@@ -122,244 +108,163 @@ func (k members) judge(r *run, v *value, i int) (ok, known bool) {
 	return ok, known
 }
 
-// names is the keyword propertyNames.
-type names struct{ schema *Schema }
-
-func (s site) names() keyword {
-	if schema := s.sub("propertyNames"); schema != nil {
-		return names{schema}
-	}
-	return nil
-}
-
-func (k names) check(r *run, v *value, _ []bool) bool {
-	if v.kind != jsontext.KindObject {
-		return true
-	}
-	ok := true
-	for i := range v.items {
-		text := v.items[i].name
-		name := value{kind: jsontext.KindString, raw: jsontext.QuoteBytes(nil, text), text: text}
-		if !r.quietly(k.schema, &name, nil) {
-			ok = r.report(Failure{Value: v.raw, Keyword: "propertyNames", Want: k.schema.source.raw, Names: []string{string(text)}}, 1)
+// names compiles propertyNames.
+func (s site) names(o operand) check {
+	schema := s.schema(o.value, s.home)
+	return func(r *run, v *value, _ []bool) bool {
+		ok := true
+		for i := range v.items {
+			text := v.items[i].name
+			name := value{kind: jsontext.KindString, raw: jsontext.QuoteBytes(nil, text), text: text}
+			if !r.quietly(schema, &name, nil) {
+				ok = r.report(Failure{Value: v.raw, Keyword: o.keyword, Want: o.raw, Names: []string{string(text)}}, 1)
+			}
 		}
+		return ok
 	}
-	return ok
 }
 
-// dependent is a keyword that demands something of objects that have a certain member.
+// dependent is what a keyword demands of objects that have a certain member.
 type dependent struct {
-	keyword string
-	on      string
-	names   []string // members that must be there, too
-	schema  *Schema  // or the schema that must accept the object
+	on     string
+	names  []string // members that must be there, too
+	schema *Schema  // or the schema that must accept the object
 }
 
-type dependents []dependent
-
-func (s site) dependentRequired() keyword { return s.dependentsOf("dependentRequired") }
-
-func (s site) dependentSchemas() keyword { return s.dependentsOf("dependentSchemas") }
-
-// dependencies is the keyword that was split in 2019-09. It is still understood (2020-12
-// validation, appendix A), since schemas without $schema are often older than they seem.
-func (s site) dependencies() keyword { return s.dependentsOf("dependencies") }
-
-func (s site) dependentsOf(keyword string) keyword {
-	v := s.v.member(keyword)
-	if v == nil || len(v.items) == 0 {
-		return nil
-	}
-	found := make(dependents, len(v.items))
-	for i := range v.items {
-		item := &v.items[i]
-		found[i] = dependent{keyword: keyword, on: string(item.name)}
+// dependents compiles dependentRequired, dependentSchemas, and dependencies, which was split into
+// them in 2019-09. It is still understood (2020-12 validation, appendix A), since schemas without
+// $schema are often older than they seem.
+func (s site) dependents(o operand) check {
+	found := make([]dependent, len(o.items))
+	for i := range o.items {
+		item := &o.items[i]
+		found[i].on = string(item.name)
 		if item.kind == jsontext.KindArray {
 			found[i].names = item.strings()
 		} else {
 			found[i].schema = s.schema(item, s.home)
 		}
 	}
-	return found
-}
-
-func (all dependents) check(r *run, v *value, seen []bool) bool {
-	ok := true
-	for _, k := range all {
-		if v.member(k.on) == nil {
-			continue
-		}
-		if k.schema != nil {
-			ok = k.schema.check(r, v, seen) && ok
-		} else {
-			ok = r.present(v, k.keyword, k.names, nil) && ok
-		}
-	}
-	return ok
-}
-
-// elements are the keywords that judge the elements of an array: prefixItems and items. Before
-// 2020-12 these were items, as an array, and additionalItems.
-type elements struct {
-	prefix []*Schema
-	rest   *Schema // nil: anything
-}
-
-func (s site) elements() keyword {
-	prefix, rest := "prefixItems", "items"
-	if items := s.v.member("items"); s.home.dialect < draft2020 {
-		prefix = ""
-		if items != nil && items.kind == jsontext.KindArray {
-			prefix, rest = "items", "additionalItems"
-		}
-	}
-	k := elements{s.subs(prefix), s.sub(rest)}
-	if k.prefix == nil && k.rest == nil {
-		return nil
-	}
-	return k
-}
-
-func (k elements) check(r *run, v *value, seen []bool) bool {
-	if v.kind != jsontext.KindArray {
-		return true
-	}
-	ok := true
-	for i := range v.items {
-		s := k.rest
-		if i < len(k.prefix) {
-			s = k.prefix[i]
-		}
-		if s == nil {
-			break
-		}
-		mark(seen, i)
-		if ok = r.inside(s, v, i) && ok; !ok && r.quiet > 0 {
-			return false
-		}
-	}
-	return ok
-}
-
-// unique is the keyword uniqueItems.
-type unique struct{}
-
-func (s site) unique() keyword {
-	if s.flag("uniqueItems") {
-		return unique{}
-	}
-	return nil
-}
-
-func (unique) check(r *run, v *value, _ []bool) bool {
-	if v.kind != jsontext.KindArray || len(v.items) < 2 {
-		return true
-	}
-	keys := make(map[string]bool, len(v.items))
-	var key []byte
-	for i := range v.items {
-		key = v.items[i].appendKey(key[:0])
-		if keys[string(key)] {
-			return r.fail(v, "uniqueItems", []byte("true"))
-		}
-		keys[string(key)] = true
-	}
-	return true
-}
-
-// contains are the keywords contains, minContains and maxContains.
-type contains struct {
-	schema   *Schema
-	min, max *count
-	marks    bool // since 2020-12 the elements found count as evaluated
-}
-
-func (s site) contains() keyword {
-	schema := s.sub("contains")
-	if schema == nil {
-		return nil
-	}
-	k := contains{schema: schema, marks: s.home.dialect >= draft2020}
-	if s.home.dialect >= draft2019 {
-		k.min, k.max = s.contained("minContains", true), s.contained("maxContains", false)
-	}
-	return k
-}
-
-func (s site) contained(keyword string, minimum bool) *count {
-	bound, raw := s.count(keyword)
-	if raw == nil {
-		return nil
-	}
-	return &count{keyword: keyword, minimum: minimum, bound: bound, want: raw}
-}
-
-func (k contains) check(r *run, v *value, seen []bool) bool {
-	if v.kind != jsontext.KindArray {
-		return true
-	}
-	found := 0
-	r.quiet++
-	for i := range v.items {
-		if r.inside(k.schema, v, i) {
-			found++
-			if k.marks {
-				mark(seen, i)
+	return func(r *run, v *value, seen []bool) bool {
+		ok := true
+		for _, d := range found {
+			switch {
+			case v.member(d.on) == nil:
+			case d.schema != nil:
+				ok = d.schema.check(r, v, seen) && ok
+			default:
+				ok = r.present(v, o.keyword, d.names, nil) && ok
 			}
 		}
+		return ok
 	}
-	r.quiet--
-	switch {
-	case k.min == nil && found == 0:
-		return r.fail(v, "contains", k.schema.source.raw)
-	case k.min != nil && !k.min.fits(found):
-		return r.fail(v, k.min.keyword, k.min.want)
-	case k.max != nil && !k.max.fits(found):
-		return r.fail(v, k.max.keyword, k.max.want)
+}
+
+// elements compiles the keywords that judge the elements of an array: prefixItems and items. Before
+// 2020-12 these were items, as an array, and additionalItems.
+func (s site) elements(operand) check {
+	first, others := "prefixItems", "items"
+	if items := s.v.member("items"); s.home.dialect < draft2020 {
+		first = ""
+		if items != nil && items.kind == jsontext.KindArray {
+			first, others = "items", "additionalItems"
+		}
 	}
-	return true
-}
-
-// unevaluated are the keywords unevaluatedProperties and unevaluatedItems.
-type unevaluated struct {
-	keyword string
-	kind    jsontext.Kind
-	schema  *Schema
-}
-
-func (s site) unevaluatedProperties() keyword {
-	return s.unevaluated("unevaluatedProperties", jsontext.KindObject)
-}
-
-func (s site) unevaluatedItems() keyword {
-	return s.unevaluated("unevaluatedItems", jsontext.KindArray)
-}
-
-func (s site) unevaluated(keyword string, kind jsontext.Kind) keyword {
-	if schema := s.sub(keyword); schema != nil {
-		return unevaluated{keyword, kind, schema}
+	prefix, rest := s.subs(s.v.member(first)), s.sub(others)
+	if prefix == nil && rest == nil {
+		return nil
 	}
-	return nil
+	return func(r *run, v *value, seen []bool) bool {
+		ok := true
+		for i := range v.items {
+			s := rest
+			if i < len(prefix) {
+				s = prefix[i]
+			}
+			if s == nil {
+				break
+			}
+			mark(seen, i)
+			if ok = r.inside(s, v, i) && ok; !ok && r.quiet > 0 {
+				return false
+			}
+		}
+		return ok
+	}
 }
 
-func (k unevaluated) check(r *run, v *value, seen []bool) bool {
-	if v.kind != k.kind {
+func (site) unique(o operand) check {
+	if !o.isTrue() {
+		return nil
+	}
+	return func(r *run, v *value, _ []bool) bool {
+		keys := make(map[string]bool, len(v.items))
+		var key []byte
+		for i := range v.items {
+			key = v.items[i].appendKey(key[:0])
+			if keys[string(key)] {
+				return r.fail(v, o)
+			}
+			keys[string(key)] = true
+		}
 		return true
 	}
-	ok := true
-	var extra []string
-	for i := range v.items {
-		switch {
-		case seen[i]:
-		case k.schema.never && v.items[i].name != nil:
-			extra = append(extra, string(v.items[i].name))
-		default:
-			ok = r.inside(k.schema, v, i) && ok
+}
+
+// contains compiles contains, minContains and maxContains. Since 2020-12 the elements found count
+// as evaluated.
+func (s site) contains(o operand) check {
+	schema, marks := s.schema(o.value, s.home), s.home.dialect >= draft2020
+	least, most, atLeast, atMost := o, o, 1, math.MaxInt
+	if s.home.dialect >= draft2019 {
+		if v := s.v.member("minContains"); v != nil {
+			least, atLeast = operand{"minContains", v}, v.count()
 		}
-		mark(seen, i)
+		if v := s.v.member("maxContains"); v != nil {
+			most, atMost = operand{"maxContains", v}, v.count()
+		}
 	}
-	if extra != nil {
-		return r.report(Failure{Value: v.raw, Keyword: k.keyword, Names: extra}, len(extra))
+	return func(r *run, v *value, seen []bool) bool {
+		found := 0
+		r.quiet++
+		for i := range v.items {
+			if r.inside(schema, v, i) {
+				found++
+				if marks {
+					mark(seen, i)
+				}
+			}
+		}
+		r.quiet--
+		switch {
+		case found < atLeast:
+			return r.fail(v, least)
+		case found > atMost:
+			return r.fail(v, most)
+		}
+		return true
 	}
-	return ok
+}
+
+// unevaluated compiles unevaluatedProperties and unevaluatedItems.
+func (s site) unevaluated(o operand) check {
+	schema := s.schema(o.value, s.home)
+	return func(r *run, v *value, seen []bool) bool {
+		ok := true
+		var extra []string
+		for i := range v.items {
+			switch {
+			case seen[i]:
+			case schema.never && v.items[i].name != nil:
+				extra = append(extra, string(v.items[i].name))
+			default:
+				ok = r.inside(schema, v, i) && ok
+			}
+			mark(seen, i)
+		}
+		if extra != nil {
+			return r.report(Failure{Value: v.raw, Keyword: o.keyword, Names: extra}, len(extra))
+		}
+		return ok
+	}
 }

@@ -1,7 +1,6 @@
 package rawschema
 
 import (
-	"math"
 	"regexp"
 
 	"github.com/kagami-mcp/kagami/framework/internal/decimal"
@@ -15,17 +14,39 @@ type site struct {
 	home *resource
 }
 
-// maker compiles one keyword of a schema, or a few that belong together; nil if the schema does
-// not have it. Operands have the right type, since the metaschema has accepted them.
-type maker struct {
-	since, until version
-	make         func(site) keyword
+// operand is a keyword of a schema with its value. The value has the right type, since the
+// metaschema has accepted it.
+type operand struct {
+	keyword string
+	*value
 }
+
+// maker compiles one keyword of a schema, or a few that belong together. make returns nil if there
+// is nothing to check. The check must not hold the site, because that leads to all that is needed
+// only to compile.
+type maker struct {
+	keyword      string // empty: make looks for its keywords itself
+	since, until version
+	kind         jsontext.Kind // of the values that it judges
+	make         func(site, operand) check
+}
+
+// Kinds of values.
+const (
+	all     = jsontext.KindInvalid
+	numbers = jsontext.KindNumber
+	texts   = jsontext.KindString
+	arrays  = jsontext.KindArray
+	objects = jsontext.KindObject
+)
 
 // decisive returns the keywords whose faults make the faults of the others useless.
 func decisive() []maker {
 	return []maker{
-		{draft4, draft2020, site.types}, {draft6, draft2020, site.constant}, {draft4, draft2020, site.enum}, {draft4, draft7, site.format},
+		{"type", draft4, draft2020, all, site.types},
+		{"const", draft6, draft2020, all, site.enum},
+		{"enum", draft4, draft2020, all, site.enum},
+		{"format", draft4, draft7, texts, site.format},
 	}
 }
 
@@ -33,48 +54,48 @@ func decisive() []maker {
 // unevaluated come last.
 func others() []maker {
 	return []maker{
-		{draft4, draft2020, site.required},
-		{draft4, draft2020, site.counts},
-		{draft4, draft2020, site.members},
-		{draft6, draft2020, site.names},
-		{draft4, draft2020, site.dependencies},
-		{draft2019, draft2020, site.dependentRequired},
-		{draft2019, draft2020, site.dependentSchemas},
-		{draft4, draft2020, site.elements},
-		{draft6, draft2020, site.contains},
-		{draft4, draft2020, site.unique},
-		{draft4, draft2020, site.pattern},
-		{draft4, draft2020, site.bounds},
-		{draft4, draft2020, site.multiple},
-		{draft2019, draft2020, site.ref},
-		{draft2019, draft2019, site.recursiveRef},
-		{draft2020, draft2020, site.dynamicRef},
-		{draft4, draft2020, site.allOf},
-		{draft4, draft2020, site.anyOf},
-		{draft4, draft2020, site.oneOf},
-		{draft4, draft2020, site.not},
-		{draft7, draft2020, site.condition},
-		{draft2019, draft2020, site.unevaluatedProperties},
-		{draft2019, draft2020, site.unevaluatedItems},
+		{"required", draft4, draft2020, objects, site.required},
+		{"minProperties", draft4, draft2020, objects, site.count},
+		{"maxProperties", draft4, draft2020, objects, site.count},
+		{"minItems", draft4, draft2020, arrays, site.count},
+		{"maxItems", draft4, draft2020, arrays, site.count},
+		{"minLength", draft4, draft2020, texts, site.count},
+		{"maxLength", draft4, draft2020, texts, site.count},
+		{"", draft4, draft2020, objects, site.members},
+		{"propertyNames", draft6, draft2020, objects, site.names},
+		{"dependencies", draft4, draft2020, objects, site.dependents},
+		{"dependentRequired", draft2019, draft2020, objects, site.dependents},
+		{"dependentSchemas", draft2019, draft2020, objects, site.dependents},
+		{"", draft4, draft2020, arrays, site.elements},
+		{"contains", draft6, draft2020, arrays, site.contains},
+		{"uniqueItems", draft4, draft2020, arrays, site.unique},
+		{"pattern", draft4, draft2020, texts, site.pattern},
+		{"minimum", draft4, draft2020, numbers, site.bound},
+		{"maximum", draft4, draft2020, numbers, site.bound},
+		{"exclusiveMinimum", draft6, draft2020, numbers, site.bound},
+		{"exclusiveMaximum", draft6, draft2020, numbers, site.bound},
+		{"multipleOf", draft4, draft2020, numbers, site.multiple},
+		{"$ref", draft2019, draft2020, all, site.ref},
+		{"$recursiveRef", draft2019, draft2019, all, site.dynamicRef},
+		{"$dynamicRef", draft2020, draft2020, all, site.dynamicRef},
+		{"allOf", draft4, draft2020, all, site.allOf},
+		{"anyOf", draft4, draft2020, all, site.someOf},
+		{"oneOf", draft4, draft2020, all, site.someOf},
+		{"not", draft4, draft2020, all, site.not},
+		{"if", draft7, draft2020, all, site.condition},
+		{"unevaluatedProperties", draft2019, draft2020, objects, site.unevaluated},
+		{"unevaluatedItems", draft2019, draft2020, arrays, site.unevaluated},
 	}
 }
 
-func (c *compiler) keywords(s *Schema, at site) {
-	s.first, s.rest = at.all(decisive()), at.all(others())
-	for _, k := range s.rest {
-		if _, ok := k.(unevaluated); ok {
-			s.tracks = true
-		}
-	}
-}
-
-func (s site) all(makers []maker) (made []keyword) {
+func (s site) keywords(makers []maker) (made []keyword) {
 	for _, m := range makers {
-		if s.home.dialect < m.since || s.home.dialect > m.until {
+		o := operand{m.keyword, s.v.member(m.keyword)}
+		if s.home.dialect < m.since || s.home.dialect > m.until || m.keyword != "" && o.value == nil {
 			continue
 		}
-		if k := m.make(s); k != nil {
-			made = append(made, k)
+		if judge := m.make(s, o); judge != nil {
+			made = append(made, keyword{m.kind, judge})
 		}
 	}
 	return made
@@ -88,9 +109,8 @@ func (s site) sub(keyword string) *Schema {
 	return nil
 }
 
-// subs compiles the schemas that a keyword holds, in an array or an object.
-func (s site) subs(keyword string) []*Schema {
-	v := s.v.member(keyword)
+// subs compiles the schemas in an array or an object; none if v is nil.
+func (s site) subs(v *value) []*Schema {
 	if v == nil {
 		return nil
 	}
@@ -101,36 +121,13 @@ func (s site) subs(keyword string) []*Schema {
 	return out
 }
 
-// number reads a keyword's number; absent if there is none.
-func (s site) number(keyword string) (n decimal.Number, raw []byte) {
-	v := s.v.member(keyword)
-	if v == nil || v.kind != jsontext.KindNumber {
-		return n, nil
-	}
-	n, ok := decimal.Of(v.raw)
+// number reads a number that values are compared with.
+func (s site) number(o operand) decimal.Number {
+	n, ok := decimal.Of(o.raw)
 	if !ok {
-		s.fail("%s %s is beyond what can be compared", keyword, v.raw)
+		s.fail("%s %s is beyond what can be compared", o.keyword, o.raw)
 	}
-	return n, v.raw
-}
-
-// count reads a keyword's number of items or characters. A larger one than an int holds is cut
-// to that: no value has as many.
-func (s site) count(keyword string) (n int, raw []byte) {
-	v := s.v.member(keyword)
-	if v == nil {
-		return 0, nil
-	}
-	if n, ok := jsontext.Int64(v.raw); ok {
-		return int(min(n, math.MaxInt)), v.raw
-	}
-	return math.MaxInt, v.raw
-}
-
-// flag reports whether a keyword is true.
-func (s site) flag(keyword string) bool {
-	v := s.v.member(keyword)
-	return v != nil && v.kind == jsontext.KindBool && v.raw[0] == 't'
+	return n
 }
 
 func (s site) expression(text []byte) *regexp.Regexp {

@@ -14,11 +14,18 @@ type Schema struct {
 	static bool // of a schema that Compile returns: no verdict depends on the dynamic scope
 }
 
-// keyword judges values by one keyword of a schema, or by a few that belong together. It
-// reports faults to r, and marks the items of v that it has evaluated in seen, unless that is
-// nil.
-type keyword interface {
-	check(r *run, v *value, seen []bool) bool
+// keyword judges values by one keyword of a schema, or by a few that belong together.
+type keyword struct {
+	kind  jsontext.Kind // of the values that it judges
+	judge check
+}
+
+// check reports faults to r, and marks the items of v that it has evaluated in seen, unless that
+// is nil.
+type check func(r *run, v *value, seen []bool) bool
+
+func (k keyword) check(r *run, v *value, seen []bool) bool {
+	return k.kind != all && k.kind != v.kind || k.judge(r, v, seen)
 }
 
 // Failure is one fault of a value. Its bytes are the value's and the schema's;
@@ -81,14 +88,14 @@ type step struct {
 
 func (s *Schema) check(r *run, v *value, seen []bool) bool {
 	if s.never {
-		return r.fail(v, "false", s.source.raw)
+		return r.fail(v, operand{"false", s.source})
 	}
 	if len(s.first)+len(s.rest) == 0 {
 		return true
 	}
 	if r.goesRound(s, v) {
 		r.remembers, r.verdicts = false, nil // verdicts inside a circle depend on where it was entered
-		return r.fail(v, "$ref", s.source.raw)
+		return r.fail(v, operand{"$ref", s.source})
 	}
 	r.frames = append(r.frames, frame{s, v})
 	ok := s.judge(r, v, seen)
@@ -135,8 +142,8 @@ func (s *Schema) judge(r *run, v *value, seen []bool) bool {
 }
 
 // fail reports a fault and returns false.
-func (r *run) fail(v *value, keyword string, want []byte) bool {
-	return r.report(Failure{Value: v.raw, Keyword: keyword, Want: want}, 1)
+func (r *run) fail(v *value, o operand) bool {
+	return r.report(Failure{Value: v.raw, Keyword: o.keyword, Want: o.raw}, 1)
 }
 
 // report records a fault that counts as n, and returns false.

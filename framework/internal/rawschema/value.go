@@ -55,6 +55,9 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
+// isTrue reports whether there is a value, and it is true.
+func (v *value) isTrue() bool { return v != nil && v.kind == jsontext.KindBool && v.raw[0] == 't' }
+
 // strings are the strings in an array.
 func (v *value) strings() []string {
 	out := make([]string, len(v.items))
