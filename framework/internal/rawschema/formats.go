@@ -24,8 +24,8 @@ var formats = map[string]func(string) bool{
 	"uri":                   func(s string) bool { u, err := parseURI(s); return err == nil && u.IsAbs() },
 	"uri-reference":         func(s string) bool { _, err := parseURI(s); return err == nil },
 	"uuid":                  matches(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
-	"json-pointer":          isPointer,
-	"relative-json-pointer": isRelativePointer,
+	"json-pointer":          matches("^" + pointer + "$"),
+	"relative-json-pointer": matches("^(0|[1-9][0-9]*)(#|" + pointer + ")$"),
 	"regex":                 isRegex,
 }
 
@@ -63,6 +63,9 @@ func isEmail(s string) bool {
 	return err == nil && a.Address == s
 }
 
+// pointer is RFC 6901 3: ~ stands before 0 or 1 only.
+const pointer = `(/([^~]|~[01])*)?`
+
 var label = matches(`^[0-9A-Za-z]([0-9A-Za-z-]{0,61}[0-9A-Za-z])?$`)
 
 // isHostname is RFC 1123 2.1.
@@ -77,28 +80,6 @@ func isHostname(s string) bool {
 		}
 	}
 	return true
-}
-
-// isPointer is RFC 6901 3: ~ stands before 0 or 1 only.
-func isPointer(s string) bool {
-	if s != "" && s[0] != '/' {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
-			return false
-		}
-	}
-	return true
-}
-
-// isRelativePointer is a number of levels, and # or a pointer from there.
-func isRelativePointer(s string) bool {
-	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
-	if digits == 0 || digits > 1 && s[0] == '0' {
-		return false
-	}
-	return s[digits:] == "#" || isPointer(s[digits:])
 }
 
 // parseURI is stricter than net/url, which accepts characters that RFC 3986 wants escaped.
