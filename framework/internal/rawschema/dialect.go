@@ -1,6 +1,7 @@
 package rawschema
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"strconv"
@@ -22,12 +23,12 @@ const (
 )
 
 // dialects are the addresses of metaschemas, without the fragment.
-var dialects = map[string]version{
-	"http://json-schema.org/draft-04/schema":       draft4,
-	"http://json-schema.org/draft-06/schema":       draft6,
-	"http://json-schema.org/draft-07/schema":       draft7,
-	"https://json-schema.org/draft/2019-09/schema": draft2019,
-	"https://json-schema.org/draft/2020-12/schema": draft2020,
+var dialects = map[version]string{
+	draft4:    "http://json-schema.org/draft-04/schema",
+	draft6:    "http://json-schema.org/draft-06/schema",
+	draft7:    "http://json-schema.org/draft-07/schema",
+	draft2019: "https://json-schema.org/draft/2019-09/schema",
+	draft2020: "https://json-schema.org/draft/2020-12/schema",
 }
 
 func (v version) String() string {
@@ -36,9 +37,9 @@ func (v version) String() string {
 		return "2020-12"
 	case draft2019:
 		return "2019-09"
-	case draft4, draft6, draft7:
+	default:
+		return "draft " + strconv.Itoa(int(v))
 	}
-	return "draft " + strconv.Itoa(int(v))
 }
 
 // idKeyword is the member that gives a schema its address.
@@ -56,11 +57,12 @@ func dialectOf(v *value, around version) (version, error) {
 		return around, nil
 	}
 	address := strings.TrimSuffix(string(named.text), "#")
-	found, ok := dialects[address]
-	if !ok {
-		return 0, fmt.Errorf("$schema %q is not a known dialect: want 2020-12, 2019-09, or draft 7, 6 or 4", address)
+	for found, metaschema := range dialects {
+		if metaschema == address {
+			return found, nil
+		}
 	}
-	return found, nil
+	return 0, fmt.Errorf("$schema %q is not a known dialect: want 2020-12, 2019-09, or draft 7, 6 or 4", address)
 }
 
 // metaschemas are those of json-schema.org, under the paths of their addresses.
@@ -87,19 +89,13 @@ func metaschema(v version) *Schema {
 	if s, ok := compiledMetas.Load(v); ok {
 		return s.(*Schema)
 	}
-	for address, dialect := range dialects {
-		if dialect != v {
-			continue
-		}
-		text, _ := metaschemaText(address)
-		s, err := compile(document(text), address, draft2020)
-		if err != nil {
-			panic("rawschema: " + address + ": " + err.Error()) // a test compiles all
-		}
-		compiledMetas.Store(v, s)
-		return s
+	text, _ := metaschemaText(dialects[v])
+	s, err := compile(document(text), dialects[v], v)
+	if err != nil {
+		panic("rawschema: " + dialects[v] + ": " + err.Error()) // a test compiles all
 	}
-	return nil
+	compiledMetas.Store(v, s)
+	return s
 }
 
 // conforms says in what a document is not a valid schema of the dialect.
@@ -109,14 +105,10 @@ func conforms(doc *value, v version) error {
 		return nil
 	}
 	fault := r.faults[0]
-	at := fault.Path
-	if at == "" {
-		at = "the root"
-	}
 	const shown = 80
 	got := string(jsontext.Compact(nil, fault.Value))
 	if len(got) > shown {
 		got = strings.ToValidUTF8(got[:shown], "") + "..."
 	}
-	return fmt.Errorf("%s: %s is not what JSON Schema %s has there", at, got, v)
+	return fmt.Errorf("%s: %s is not what JSON Schema %s has there", cmp.Or(fault.Path, "the root"), got, v)
 }
