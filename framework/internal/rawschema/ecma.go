@@ -201,15 +201,12 @@ func (t *translator) code(n int64) string { return `\x{` + strconv.FormatInt(n, 
 
 // digits takes n hexadecimal digits away.
 func (t *translator) digits(n int) int64 {
-	if len(t.rest) < n {
-		t.fail("an escape lacks digits")
-		return 0
-	}
-	value, err := strconv.ParseUint(t.rest[:n], 16, 32)
-	if err != nil {
+	text := t.rest[:min(n, len(t.rest))]
+	value, err := strconv.ParseUint(text, 16, 32)
+	if err != nil || len(text) < n {
 		t.fail("an escape lacks digits")
 	}
-	t.rest = t.rest[n:]
+	t.rest = t.rest[len(text):]
 	return int64(value)
 }
 

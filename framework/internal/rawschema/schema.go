@@ -1,6 +1,10 @@
 package rawschema
 
-import "github.com/kagami-mcp/kagami/protocol/jsontext"
+import (
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
 
 // Schema is a compiled schema, or one inside it. It is immutable and safe for
 // concurrent use.
@@ -93,7 +97,7 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 	if len(s.first)+len(s.rest) == 0 {
 		return true
 	}
-	if r.goesRound(s, v) {
+	if slices.Contains(r.frames, frame{s, v}) { // references lead back without going deeper into the value
 		r.remembers, r.verdicts = false, nil // verdicts inside a circle depend on where it was entered
 		return r.fail(v, operand{"$ref", s.source})
 	}
@@ -101,17 +105,6 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 	ok := s.judge(r, v, seen)
 	r.frames = r.frames[:len(r.frames)-1]
 	return ok
-}
-
-// goesRound finds references that lead back to where they come from without going deeper into
-// the value.
-func (r *run) goesRound(s *Schema, v *value) bool {
-	for i := len(r.frames) - 1; i >= 0 && r.frames[i].value == v; i-- {
-		if r.frames[i].schema == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Schema) judge(r *run, v *value, seen []bool) bool {

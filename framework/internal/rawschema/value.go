@@ -87,8 +87,10 @@ func (v *value) appendKey(dst []byte) []byte {
 		return append(dst, ']')
 	case jsontext.KindObject:
 		dst = append(dst, '{')
-		for _, i := range v.byName() {
-			dst = v.items[i].appendKey(appendText(dst, ':', v.items[i].name))
+		members := slices.Clone(v.items)
+		slices.SortFunc(members, func(a, b value) int { return bytes.Compare(a.name, b.name) })
+		for i := range members {
+			dst = members[i].appendKey(appendText(dst, ':', members[i].name))
 		}
 		return append(dst, '}')
 	}
@@ -99,13 +101,4 @@ func (v *value) appendKey(dst []byte) []byte {
 func appendText(dst []byte, mark byte, text []byte) []byte {
 	dst = append(strconv.AppendInt(append(dst, mark), int64(len(text)), 10), mark)
 	return append(dst, text...)
-}
-
-func (v *value) byName() []int {
-	order := make([]int, len(v.items))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(v.items[i].name, v.items[j].name) })
-	return order
 }
