@@ -293,9 +293,9 @@ func each(values vars, is func(string) bool) bool {
 func wellFormed(s string) bool { return s != "" && utf8.ValidString(s) }
 
 // harmless is a stricter notion of safe than the package's own, written without
-// a look at it: printable, not empty, no slashes, no pair of dots, not a dot alone.
+// a look at it: printable, not empty, no slashes, no pair of dots, not a dot alone, no drive.
 func harmless(s string) bool {
-	if !wellFormed(s) || strings.ContainsAny(s, `/\`) || strings.Contains(s, "..") || s == "." {
+	if !wellFormed(s) || strings.ContainsAny(s, `/\`) || strings.Contains(s, "..") || s == "." || strings.Index(s, ":") == 1 {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || 0x7f <= r && r < 0xa0 })
