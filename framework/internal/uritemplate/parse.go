@@ -87,126 +87,76 @@ func isLiteral(r rune, size int) bool {
 
 // readExpression takes "{", operator, variables, "}" (RFC 6570 §2.2).
 func (p *parser) readExpression() error {
-	open := p.pos
-	length := strings.IndexByte(p.text[open:], '}')
-	if length < 0 {
-		return p.fail(open, `"{" without "}" after it`)
+	inside, _, closed := strings.Cut(p.text[p.pos+1:], "}")
+	if !closed {
+		return p.fail(p.pos, `"{" without "}" after it`)
 	}
-	end := open + length
 	p.pos++
-	op, err := p.readOperator(end)
-	if err != nil {
-		return err
+	if inside == "" {
+		return p.fail(p.pos, "expression names no variable")
 	}
-	expression := part{op: op}
-	for {
-		v, err := p.readVariable(end)
+	op := inside[0]
+	if strings.IndexByte("=,!@|", op) >= 0 {
+		return p.fail(p.pos, fmt.Sprintf("operator %q is reserved and has no meaning", op))
+	}
+	var expression part
+	if _, ok := operators[op]; ok && op != 0 {
+		expression.op, inside = op, inside[1:]
+		p.pos++
+	}
+	for spec := range strings.SplitSeq(inside, ",") {
+		v, err := p.variable(spec)
 		if err != nil {
 			return err
 		}
 		expression.vars = append(expression.vars, v)
-		if p.pos == end {
-			break
-		}
-		p.pos++ // the comma that readVariable stopped at
+		p.pos += len(spec) + 1 // the comma, or the brace at the end
 	}
-	p.pos = end + 1
 	p.parts = append(p.parts, expression)
 	return nil
 }
 
-func (p *parser) readOperator(end int) (byte, error) {
-	if p.pos == end {
-		return 0, p.fail(p.pos, "expression names no variable")
-	}
-	c := p.text[p.pos]
-	if strings.IndexByte("=,!@|", c) >= 0 {
-		return 0, p.fail(p.pos, fmt.Sprintf("operator %q is reserved and has no meaning", c))
-	}
-	if _, ok := operators[c]; !ok || c == 0 {
-		return 0, nil
-	}
-	p.pos++
-	return c, nil
-}
-
-// readVariable takes a name with its modifier and stops at the comma or the end.
-func (p *parser) readVariable(end int) (variable, error) {
-	name, err := p.readName(end)
-	if err != nil {
-		return variable{}, err
-	}
-	v := variable{name: name}
+// variable reads a name with its modifier (RFC 6570 §2.3 and §2.4).
+func (p *parser) variable(spec string) (variable, error) {
+	length := nameLength(spec)
+	v, modifier := variable{name: spec[:length]}, spec[length:]
 	switch {
-	case p.pos < end && p.text[p.pos] == '*':
-		v.explode = true
-		p.pos++
-	case p.pos < end && p.text[p.pos] == ':':
-		if v.max, err = p.readMax(end); err != nil {
-			return variable{}, err
+	case spec == "":
+		return v, p.fail(p.pos, "variable has no name")
+	case strings.HasSuffix(v.name, "."):
+		return v, p.fail(p.pos+length-1, "name ends in a dot")
+	case length > 0 && modifier != "" && modifier[0] == '*':
+		v.explode, modifier = true, modifier[1:]
+	case length > 0 && modifier != "" && modifier[0] == ':':
+		rest := strings.TrimLeft(modifier[1:], "0123456789")
+		n, err := strconv.Atoi(strings.TrimSuffix(modifier[1:], rest))
+		if err != nil || n < 1 || n > maxPrefix || modifier[1] == '0' {
+			return v, p.fail(p.pos+length+1, "prefix length must be a number from 1 to 9999")
 		}
+		v.max, modifier = n, rest
 	}
-	if p.pos < end && p.text[p.pos] != ',' {
-		return variable{}, p.unexpected()
+	if modifier != "" {
+		r, _ := utf8.DecodeRuneInString(modifier)
+		reason := fmt.Sprintf("character %q cannot stand in a variable; names take letters, digits, \"_\" and \".\"", r)
+		return v, p.fail(p.pos+len(spec)-len(modifier), reason)
 	}
 	return v, nil
 }
 
-// unexpected is the fault of the character at hand.
-func (p *parser) unexpected() error {
-	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	reason := fmt.Sprintf("character %q cannot stand in a variable; names take letters, digits, \"_\" and \".\"", r)
-	return p.fail(p.pos, reason)
-}
-
-// readName takes a varname (RFC 6570 §2.3).
-func (p *parser) readName(end int) (string, error) {
-	start := p.pos
-	for p.pos < end {
-		size := p.nameSize(start)
-		if size == 0 {
-			break
+// nameLength is the number of bytes of the name (RFC 6570 §2.3) that spec begins with.
+func nameLength(spec string) int {
+	n := 0
+	for n < len(spec) {
+		switch c := spec[n]; {
+		case isAlphanumeric(c), c == '_', c == '.' && n > 0 && spec[n-1] != '.':
+			n++
+		case isEscape(spec[n:]):
+			n += 3
+		default:
+			return n
 		}
-		p.pos += size
 	}
-	name := p.text[start:p.pos]
-	switch {
-	case name == "" && p.pos < end && p.text[p.pos] != ',':
-		return "", p.unexpected()
-	case name == "":
-		return "", p.fail(start, "variable has no name")
-	case strings.HasSuffix(name, "."):
-		return "", p.fail(p.pos-1, "name ends in a dot")
-	}
-	return name, nil
-}
-
-// nameSize is the number of bytes that the name goes on with, 0 if it ends here.
-func (p *parser) nameSize(start int) int {
-	c := p.text[p.pos]
-	switch {
-	case isAlphanumeric(c) || c == '_':
-		return 1
-	case c == '%' && isEscape(p.text[p.pos:]):
-		return 3
-	case c == '.' && p.pos > start && p.text[p.pos-1] != '.':
-		return 1
-	}
-	return 0
-}
-
-// readMax takes the prefix modifier, from 1 to 9999.
-func (p *parser) readMax(end int) (int, error) {
-	p.pos++
-	start := p.pos
-	for p.pos < end && '0' <= p.text[p.pos] && p.text[p.pos] <= '9' {
-		p.pos++
-	}
-	n, err := strconv.Atoi(p.text[start:p.pos])
-	if err != nil || n < 1 || n > maxPrefix || p.text[start] == '0' {
-		return 0, p.fail(start, "prefix length must be a number from 1 to 9999")
-	}
-	return n, nil
+	return n
 }
 
 func isAlphanumeric(c byte) bool {
