@@ -40,44 +40,40 @@ func decode(text string, may trust) (string, error) {
 	if may == segment && slashes(value) > slashes(text) {
 		return "", unsafe("escaped slash or backslash")
 	}
-	if err := check(value, may); err != nil {
-		return "", err
-	}
-	if may == segment && strings.Contains(value, `\`) { // on Windows it separates as well
-		return "", unsafe("backslash")
+	if reason := danger(value, may); reason != "" {
+		return "", unsafe(reason)
 	}
 	return value, nil
 }
 
 func slashes(text string) int { return strings.Count(text, "/") + strings.Count(text, `\`) }
 
-// check refuses values that are harmless as text and dangerous as file names, but for those of
-// a query, which are data.
-func check(value string, may trust) error {
+// danger says why a value is dangerous as a file name, though harmless as text; "" if it is not.
+// Values of a query are data.
+func danger(value string, may trust) string {
 	switch {
 	case !utf8.ValidString(value):
-		return unsafe("not valid UTF-8")
-	case strings.Contains(value, "\x00"):
-		return unsafe("control character")
+		return "not valid UTF-8"
+	case strings.Contains(value, "\x00"), may != data && strings.ContainsFunc(value, unicode.IsControl):
+		return "control character"
 	case may == data:
-		return nil
-	}
-	if strings.ContainsFunc(value, unicode.IsControl) {
-		return unsafe("control character")
-	}
-	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, `\`) {
-		return unsafe("begins with a slash or backslash")
+		return ""
+	case strings.HasPrefix(value, "/"), strings.HasPrefix(value, `\`):
+		return "begins with a slash or backslash"
 	}
 	isSlash := func(r rune) bool { return r == '/' || r == '\\' }
 	for segment := range strings.FieldsFuncSeq(value, isSlash) {
 		if segment == ".." || segment == "." {
-			return unsafe(strconv.Quote(segment) + " as a path segment")
+			return strconv.Quote(segment) + " as a path segment"
 		}
 	}
-	if may == path && hasDrive(value) {
-		return unsafe("begins with a drive")
+	switch {
+	case may == path && hasDrive(value):
+		return "begins with a drive"
+	case may == segment && strings.Contains(value, `\`): // on Windows it separates as well
+		return "backslash"
 	}
-	return nil
+	return ""
 }
 
 // hasDrive reports whether a path begins with a Windows drive, such as C:/data.
