@@ -55,16 +55,10 @@ func (p part) expandOne(dst []byte, op operator, v variable, value string) []byt
 		}
 		dst = append(dst, '=')
 	}
-	if p.op != '/' || !v.explode {
-		return appendEncoded(dst, value, op.reserved)
+	if p.op == '/' && v.explode { // slashes separate segments
+		return append(dst, strings.ReplaceAll(string(appendEncoded(nil, value, false)), "%2F", "/")...)
 	}
-	for i, segment := range strings.Split(value, "/") {
-		if i > 0 {
-			dst = append(dst, '/')
-		}
-		dst = appendEncoded(dst, segment, false)
-	}
-	return dst
+	return appendEncoded(dst, value, op.reserved)
 }
 
 // appendEncoded percent-encodes what is not unreserved. With reserved set,

@@ -2,7 +2,6 @@ package uritemplate
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -62,7 +61,10 @@ func (t *Template) Match(uri string) (map[string]string, bool, error) {
 			return nil, false, nil
 		}
 	}
-	return found.settle()
+	if !found.settle() {
+		return nil, false, nil
+	}
+	return found.values, true, nil
 }
 
 // matching collects the values of one URI.
@@ -109,29 +111,24 @@ func (m *matching) set(v variable, text string, may trust) (bool, error) {
 		target = m.prefixes
 	}
 	before, twice := target[v.name]
-	if twice && v.max > 0 { // {x:1}/{x:3}: the longer one must go on with the shorter
-		if len(before) > len(value) {
-			before, value = value, before
-		}
-		target[v.name] = value
-		return strings.HasPrefix(value, before), nil
+	if v.max > 0 && len(before) > len(value) { // {x:1}/{x:3}: the longer one must go on with the shorter
+		before, value = value, before
 	}
 	target[v.name] = value
-	return !twice || before == value, nil
+	return !twice || before == value || v.max > 0 && strings.HasPrefix(value, before), nil
 }
 
 // settle joins prefixes and whole values: {x:1}/{x} matches "a/abc" only if they
 // agree, {x:1} alone yields the prefix.
-func (m *matching) settle() (map[string]string, bool, error) {
+func (m *matching) settle() bool {
 	for name, prefix := range m.prefixes {
-		if whole, ok := m.values[name]; ok && !strings.HasPrefix(whole, prefix) {
-			return nil, false, nil
-		} else if ok {
-			delete(m.prefixes, name)
+		if whole, ok := m.values[name]; !ok {
+			m.values[name] = prefix
+		} else if !strings.HasPrefix(whole, prefix) {
+			return false
 		}
 	}
-	maps.Copy(m.values, m.prefixes)
-	return m.values, true, nil
+	return true
 }
 
 // split finds where the captures are, as pairs of offsets behind that of the whole,
@@ -209,12 +206,12 @@ func (t *Template) capture() string {
 		case p.vars == nil:
 			writeLiteral(&pattern, p.literal)
 		case p.isQuery():
-			end := i + 1
-			for end < len(t.parts) && t.parts[end].isQuery() {
-				end++
+			vars := slices.Clip(p.vars) // a run of expressions is one optional group
+			for ; i+1 < len(t.parts) && t.parts[i+1].isQuery(); i++ {
+				vars = append(vars, t.parts[i+1].vars...)
 			}
-			t.addQuery(&pattern, t.parts[i:end])
-			i = end - 1
+			fmt.Fprintf(&pattern, `(?:\%c([^#]*))?`, p.op)
+			t.captures = append(t.captures, capture{query: vars})
 		default:
 			t.addPath(&pattern, p, t.rest(i+1))
 		}
@@ -226,43 +223,27 @@ func (t *Template) capture() string {
 // rest says which of "?" and "#" the template goes on with after a part, so that
 // {+x} before them leaves them alone.
 func (t *Template) rest(from int) string {
-	query, fragment := false, false
+	rest := ""
 	for _, p := range t.parts[from:] {
-		query = query || p.isQuery() || strings.Contains(p.literal, "?")
-		fragment = fragment || p.op == '#' || strings.Contains(p.literal, "#")
+		switch {
+		case p.isQuery() || strings.Contains(p.literal, "?"):
+			return "?#"
+		case p.op == '#' || strings.Contains(p.literal, "#"):
+			rest = "#"
+		}
 	}
-	switch {
-	case query:
-		return "?#"
-	case fragment:
-		return "#"
-	}
-	return ""
-}
-
-// addQuery writes a run of query expressions as one optional group.
-func (t *Template) addQuery(pattern *strings.Builder, run []part) {
-	var vars []variable
-	for _, p := range run {
-		vars = append(vars, p.vars...)
-	}
-	fmt.Fprintf(pattern, `(?:\%c([^#]*))?`, run[0].op)
-	t.captures = append(t.captures, capture{query: vars})
+	return rest
 }
 
 // addPath writes an expression that is not a query, one group a variable.
 func (t *Template) addPath(pattern *strings.Builder, p part, rest string) {
 	op := operators[p.op]
-	excluded := segmentEnds
+	excluded, may := segmentEnds, segment
 	if op.reserved {
-		excluded = rest
+		excluded, may = rest, path
 	}
 	if op.named || len(p.vars) > 1 {
 		excluded += op.sep
-	}
-	may := segment
-	if op.reserved {
-		may = path
 	}
 	before := op.first
 	for _, v := range p.vars {
@@ -304,23 +285,19 @@ func writeLiteral(pattern *strings.Builder, literal string) {
 		}
 		c := literal[i : i+size]
 		i += size
-		switch encoded := string(appendEncoded(nil, c, true)); {
-		case encoded != c:
-			fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(c), encoded)
+		plain, escape := c, string(appendEncoded(nil, c, true))
+		if text, _ := url.PathUnescape(c); isUnreserved(text[0]) {
+			plain = text
+		}
+		switch {
+		case plain != escape:
+			fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(plain), escape)
 		case c[0] == '%':
-			writeEscape(pattern, c)
+			fmt.Fprintf(pattern, `(?i:%s)`, escape)
 		default:
-			pattern.WriteString(regexp.QuoteMeta(c))
+			pattern.WriteString(regexp.QuoteMeta(plain))
 		}
 	}
-}
-
-func writeEscape(pattern *strings.Builder, escape string) {
-	if c, _ := url.PathUnescape(escape); isUnreserved(c[0]) {
-		fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(c), escape)
-		return
-	}
-	fmt.Fprintf(pattern, `(?i:%s)`, escape)
 }
 
 // literalPrefix is the cheap test before the pattern: what a URI must begin with

@@ -81,10 +81,7 @@ func (t *Template) Variables() []string {
 // those that appear only in {?...} and {&...}. It is true for unknown names.
 func (t *Template) Optional(name string) bool {
 	for _, p := range t.parts {
-		if p.isQuery() {
-			continue
-		}
-		if slices.ContainsFunc(p.vars, func(v variable) bool { return v.name == name }) {
+		if !p.isQuery() && slices.ContainsFunc(p.vars, func(v variable) bool { return v.name == name }) {
 			return false
 		}
 	}
@@ -143,19 +140,15 @@ func (t *Template) Specificity() int {
 	for _, p := range t.parts {
 		literal += len(p.literal)
 		for _, v := range p.vars {
-			narrow = min(narrow, narrowness(p.op, v))
+			switch {
+			case operators[p.op].reserved:
+				narrow = 0 // anything
+			case p.op == '/' && v.explode:
+				narrow = min(narrow, 1) // several segments
+			default:
+				narrow = min(narrow, 2) // within a segment
+			}
 		}
 	}
 	return literal*steps + narrow
-}
-
-// narrowness of a variable: 2 within a segment, 1 several segments, 0 anything.
-func narrowness(op byte, v variable) int {
-	switch {
-	case op == '+' || op == '#':
-		return 0
-	case op == '/' && v.explode:
-		return 1
-	}
-	return 2
 }
