@@ -85,26 +85,19 @@ func WithMember(object []byte, name string, value []byte) []byte {
 }
 
 // WithoutMember returns the object without all members of this name.
-func WithoutMember(object []byte, name string) []byte {
-	out := []byte{'{'}
-	for key, value := range jsontext.Members(object) {
-		if !key.Is(name) {
-			out = AppendMember(out, key.String(), value)
-		}
-	}
-	return append(out, '}')
-}
+func WithoutMember(object []byte, name string) []byte { return keepFirst(object, name, 0) }
 
 // DropRepeated keeps the first of the members of one name.
-func DropRepeated(object []byte, name string) []byte {
+func DropRepeated(object []byte, name string) []byte { return keepFirst(object, name, 1) }
+
+// keepFirst returns the object with the first n members of this name, and all others.
+func keepFirst(object []byte, name string, n int) []byte {
 	out := []byte{'{'}
-	seen := false
 	for key, value := range jsontext.Members(object) {
 		if key.Is(name) {
-			if seen {
+			if n--; n < 0 {
 				continue
 			}
-			seen = true
 		}
 		out = AppendMember(out, key.String(), value)
 	}
