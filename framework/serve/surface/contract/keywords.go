@@ -23,7 +23,7 @@ func (w walker) keyword(name string, before, after any) {
 	case "pattern", "format", "contentEncoding", "contentMediaType":
 		w.rule(name, before, after)
 	case "uniqueItems":
-		w.unique(before, after)
+		w.turned(flag(before, false), flag(after, false), "items must differ now", "items may repeat now")
 	case "items", "additionalItems", "unevaluatedItems", "contains",
 		"additionalProperties", "unevaluatedProperties", "propertyNames":
 		w.inside(name, before, after)
@@ -68,7 +68,7 @@ func (w walker) defaults(before, after object) {
 		return short(v)
 	}
 	switch {
-	case w.output:
+	case w.side == output:
 		w.add(Text, "default changed from %s to %s", short(old), short(now))
 	case !had:
 		w.add(Additive, "default is %s", said(now))
@@ -88,15 +88,6 @@ func (w walker) rule(name string, before, after any) {
 		w.wider("%s %s removed", name, short(before))
 	default:
 		w.add(Breaking, "%s changed from %s to %s", name, short(before), short(after))
-	}
-}
-
-func (w walker) unique(before, after any) {
-	switch was, is := flag(before, false), flag(after, false); {
-	case is && !was:
-		w.narrower("items must differ now")
-	case was && !is:
-		w.wider("items may repeat now")
 	}
 }
 
@@ -205,12 +196,7 @@ func (w walker) limits(before, after object, inclusive, exclusive string, least 
 		w.bound(name, old.at, now.at, old.written, now.written, least)
 		return
 	}
-	switch {
-	case now.exclude && !old.exclude:
-		w.narrower("%s itself is not allowed any more", short(now.written))
-	case old.exclude && !now.exclude:
-		w.wider("%s itself is allowed now", short(now.written))
-	}
+	w.turned(old.exclude, now.exclude, short(now.written)+" itself is not allowed any more", short(now.written)+" itself is allowed now")
 }
 
 // multiple compares multipleOf. Every multiple of 10 is also a multiple of 5.

@@ -10,7 +10,7 @@ func tools(r *report, before, after object) {
 		old, now := before[name], after[name]
 		switch name {
 		case "inputSchema":
-			r.schema("input", false, old, now)
+			r.schema(input, old, now)
 		case "outputSchema":
 			r.output(old, now)
 		case "annotations":
@@ -28,7 +28,7 @@ func (r *report) output(before, after any) {
 	case after == nil:
 		r.add(Breaking, "output schema removed")
 	default:
-		r.schema("output", true, before, after)
+		r.schema(output, before, after)
 	}
 }
 

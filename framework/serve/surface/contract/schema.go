@@ -10,17 +10,24 @@ import (
 // and on whether the client or the server must obey the schema.
 type walker struct {
 	r             *report
-	side          string // "input" or "output"
-	output        bool
+	side          string          // "input" or "output"
+	narrow, wide  Level           // of changes after which fewer or more values fit
 	before, after any             // the documents
 	seen          map[string]bool // pairs of references that were compared
 	aside         map[string]bool // same for behind, which only asks whether they differ
 	path          string          // JSON pointer of the values; * means any item or value
 }
 
+// input and output are the sides of a tool. A client must obey the schema of the input, and relies on
+// the schema of the output.
+const input, output = "input", "output"
+
 // schema compares the input or output schemas of a tool.
-func (r *report) schema(side string, output bool, before, after any) {
-	w := &walker{r: r, side: side, output: output, before: before, after: after, seen: map[string]bool{}, aside: map[string]bool{}}
+func (r *report) schema(side string, before, after any) {
+	w := &walker{r: r, side: side, narrow: Breaking, wide: Additive, before: before, after: after, seen: map[string]bool{}, aside: map[string]bool{}}
+	if side == output {
+		w.narrow, w.wide = w.wide, w.narrow
+	}
 	w.compare(before, after)
 	if old, now := definitions(before), definitions(after); canonical(old) != canonical(now) && (strays(before) || strays(after)) {
 		w.add(Breaking, "the definitions changed, and references by anchor or id cannot be followed")
@@ -36,20 +43,18 @@ func (w walker) add(level Level, format string, args ...any) {
 }
 
 // narrower reports that fewer values fit.
-func (w walker) narrower(format string, args ...any) {
-	if w.output {
-		w.add(Additive, format, args...)
-	} else {
-		w.add(Breaking, format, args...)
-	}
-}
+func (w walker) narrower(format string, args ...any) { w.add(w.narrow, format, args...) }
 
 // wider reports that more values fit.
-func (w walker) wider(format string, args ...any) {
-	if w.output {
-		w.add(Breaking, format, args...)
-	} else {
-		w.add(Additive, format, args...)
+func (w walker) wider(format string, args ...any) { w.add(w.wide, format, args...) }
+
+// turned compares a rule that is there or not.
+func (w walker) turned(was, is bool, added, removed string) {
+	switch {
+	case is && !was:
+		w.narrower("%s", added)
+	case was && !is:
+		w.wider("%s", removed)
 	}
 }
 
@@ -78,7 +83,7 @@ func (w walker) compare(before, after any) {
 		w.seen[key] = true
 	}
 	if refuses(old) || refuses(now) {
-		w.never(old, now)
+		w.turned(refuses(old), refuses(now), "nothing is allowed any more", "values are allowed now")
 		return
 	}
 	if alternating(old) != alternating(now) {
@@ -117,15 +122,6 @@ func (w walker) compare(before, after any) {
 func refuses(o object) bool {
 	not, ok := o["not"].(object)
 	return ok && len(not) == 0
-}
-
-func (w walker) never(before, after object) {
-	switch {
-	case !refuses(before):
-		w.narrower("nothing is allowed any more")
-	case !refuses(after):
-		w.wider("values are allowed now")
-	}
 }
 
 // types compares the allowed types. If the sides have no type in common, it returns false, and
@@ -212,7 +208,7 @@ func (w walker) properties(before, after object) {
 	old, now := asObject(before["properties"]), asObject(after["properties"])
 	required := map[string]bool{}
 	for _, name := range texts(after["required"]) {
-		required[name] = !w.output
+		required[name] = w.side == input
 	}
 	for _, name := range union(old, now) {
 		at := w.below(name)
@@ -257,7 +253,7 @@ func (w walker) required(before, after object) {
 		if w.added(name, after, before) {
 			continue
 		}
-		if w.output {
+		if w.side == output {
 			w.below(name).wider("may be absent now")
 		} else {
 			w.below(name).wider("optional now")
