@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // maxRefs is the maximum number of references in a chain, because a schema may refer to itself.
@@ -73,21 +75,15 @@ type Properties []Property
 
 // UnmarshalJSON keeps the order of the members, which a map would lose.
 func (p *Properties) UnmarshalJSON(raw []byte) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+	if jsontext.KindOf(raw) != jsontext.KindObject {
 		return errors.New("properties is not an object")
 	}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := token.(string)
+	for name, value := range jsontext.Members(raw) {
 		s := &Schema{}
-		if err := d.Decode(s); err != nil {
-			return fmt.Errorf("property %s: %w", name, err)
+		if err := json.Unmarshal(value, s); err != nil {
+			return fmt.Errorf("property %s: %w", name.String(), err)
 		}
-		*p = append(*p, Property{Name: name, Schema: s})
+		*p = append(*p, Property{Name: name.String(), Schema: s})
 	}
 	return nil
 }
