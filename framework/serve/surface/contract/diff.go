@@ -116,12 +116,12 @@ func union(a, b object) []string {
 }
 
 // without returns the items that are only in a.
-func without(a, b []string) []string {
+func without[T any](a, b []T) []T {
 	known := map[string]bool{}
-	for _, s := range b {
-		known[s] = true
+	for _, item := range b {
+		known[canonical(item)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return known[s] })
+	return slices.DeleteFunc(slices.Clone(a), func(item T) bool { return known[canonical(item)] })
 }
 
 // entries compares the components of one kind. A component that needs scopes is left out if only

@@ -91,7 +91,7 @@ func (w walker) all(before, after any) {
 	old, _ := before.([]any)
 	now, _ := after.([]any)
 	w.alike(old, now)
-	gone, added := unmatched(old, now), unmatched(now, old)
+	gone, added := without(old, now), without(now, old)
 	if len(gone) == 1 && len(added) == 1 {
 		w.compare(gone[0], added[0])
 		return
@@ -200,7 +200,7 @@ func (w walker) alternatives(before, after object) {
 		return
 	}
 	w.alike(old, now)
-	gone, added := unmatched(old, now), unmatched(now, old)
+	gone, added := without(old, now), without(now, old)
 	excluded, exclude := exclusive(w.before, before, old), exclusive(w.after, after, now)
 	w.turned(excluded, exclude, "only one alternative may fit now, and several can", "several alternatives may fit now")
 	if len(gone) == 1 && len(added) == 1 && len(old) == len(now) {
@@ -306,15 +306,6 @@ func alone(o, other object) []any {
 	one := maps.Clone(o)
 	maps.DeleteFunc(one, func(name string, _ any) bool { return note(name) })
 	return []any{one}
-}
-
-// unmatched returns the schemas of a that have no equal in b.
-func unmatched(a, b []any) []any {
-	known := map[string]bool{}
-	for _, other := range b {
-		known[canonical(other)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(a), func(s any) bool { return known[canonical(s)] })
 }
 
 // label returns a text that identifies an alternative: the constants that distinguish it, or else

@@ -146,7 +146,7 @@ func unlike(before, after object) []string {
 // alike compares the schemas that both lists have, if they contain references.
 func (w walker) alike(old, now []any) {
 	changed := map[string]bool{}
-	for _, s := range unmatched(old, now) {
+	for _, s := range without(old, now) {
 		changed[canonical(s)] = true
 	}
 	for _, s := range old {
