@@ -9,7 +9,7 @@ import (
 // inside compares the subschemas for items or values, which have no name. An absent subschema
 // allows everything.
 func (w walker) inside(name string, before, after any) {
-	if isList(before) || isList(after) { // before 2020-12, items may be a tuple
+	if asList(before) != nil || asList(after) != nil { // before 2020-12, items may be a tuple
 		w.tuple(name, before, after)
 		return
 	}
@@ -69,15 +69,9 @@ func others(o object) any {
 	return o["unevaluatedProperties"]
 }
 
-func isList(v any) bool {
-	_, ok := v.([]any)
-	return ok
-}
-
 // tuple compares item by item.
 func (w walker) tuple(name string, before, after any) {
-	old, _ := before.([]any)
-	now, _ := after.([]any)
+	old, now := asList(before), asList(after)
 	for i := range min(len(old), len(now)) {
 		w.below("*").compare(old[i], now[i])
 	}
@@ -88,8 +82,7 @@ func (w walker) tuple(name string, before, after any) {
 
 // all compares allOf. An additional schema makes it narrower.
 func (w walker) all(before, after any) {
-	old, _ := before.([]any)
-	now, _ := after.([]any)
+	old, now := asList(before), asList(after)
 	w.alike(old, now)
 	gone, added := without(old, now), without(now, old)
 	if len(gone) == 1 && len(added) == 1 {
@@ -159,7 +152,7 @@ func spare(o object) object {
 
 func branches(o object) []any {
 	for _, name := range []string{"oneOf", "anyOf"} {
-		if list, ok := o[name].([]any); ok {
+		if list := asList(o[name]); list != nil {
 			return list
 		}
 	}
@@ -249,7 +242,7 @@ const mostExclusive = 64
 // exclusive reports whether values must fit one of the alternatives only (oneOf), and a value may fit
 // several.
 func exclusive(document any, o object, alternatives []any) bool {
-	if _, one := o["oneOf"].([]any); !one || len(alternatives) < 2 {
+	if asList(o["oneOf"]) == nil || len(alternatives) < 2 {
 		return false
 	}
 	if len(alternatives) > mostExclusive {

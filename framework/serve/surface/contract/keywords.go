@@ -138,24 +138,20 @@ func (w walker) size(name string, before, after any) {
 // bound compares two bounds; nil means that there is none.
 func (w walker) bound(name string, old, now *big.Float, before, after any, least bool) {
 	switch {
-	case old == nil && now == nil:
+	case old == nil && now == nil, old != nil && now != nil && old.Cmp(now) == 0:
 	case old == nil:
 		w.narrower("%s %s added", name, short(after))
 	case now == nil:
 		w.wider("%s %s removed", name, short(before))
 	default:
-		order := now.Cmp(old)
-		word := "raised"
-		if order < 0 {
+		word, higher, report := "raised", now.Cmp(old) > 0, w.wider
+		if !higher {
 			word = "lowered"
 		}
-		switch {
-		case order == 0:
-		case least == (order > 0):
-			w.narrower("%s %s from %s to %s", name, word, short(before), short(after))
-		default:
-			w.wider("%s %s from %s to %s", name, word, short(before), short(after))
+		if higher == least {
+			report = w.narrower
 		}
+		report("%s %s from %s to %s", name, word, short(before), short(after))
 	}
 }
 

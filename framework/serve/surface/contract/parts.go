@@ -104,8 +104,7 @@ func prompts(r *report, before, after object) {
 // named returns a prompt's arguments by name.
 func named(v any) object {
 	all := object{}
-	items, _ := v.([]any)
-	for _, item := range items {
+	for _, item := range asList(v) {
 		if name, ok := asObject(item)["name"].(string); ok {
 			all[name] = item
 		}
@@ -170,6 +169,12 @@ func (r *report) meta(before, after object) {
 		}
 		r.add(Breaking, "_meta %s changed from %s to %s", name, short(before[name]), short(after[name]))
 	}
+}
+
+// asList returns v as an array, or nil if it is not one.
+func asList(v any) []any {
+	list, _ := v.([]any)
+	return list
 }
 
 // asObject returns v as an object, or nil if it is not one.

@@ -33,8 +33,7 @@ func resolve(document, schema any) (object, string) {
 		maps.Copy(merged, target)
 		maps.Copy(merged, own)
 		if clash(target, own) {
-			all, _ := own["allOf"].([]any)
-			merged["allOf"] = append(slices.Clip(all), object{"$ref": ref})
+			merged["allOf"] = append(slices.Clip(asList(own["allOf"])), object{"$ref": ref})
 			been += "beside " // the target itself is compared as a part of allOf
 		}
 		node = merged
@@ -81,7 +80,7 @@ func lookUp(document any, ref string) any {
 			continue
 		}
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		if list, ok := at.([]any); ok {
+		if list := asList(at); list != nil {
 			at = nil
 			if i, err := strconv.Atoi(step); err == nil && 0 <= i && i < len(list) {
 				at = list[i]

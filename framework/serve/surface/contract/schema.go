@@ -270,8 +270,7 @@ func (walker) added(name string, a, b object) bool {
 
 func texts(v any) []string {
 	var all []string
-	items, _ := v.([]any)
-	for _, item := range items {
+	for _, item := range asList(v) {
 		if text, ok := item.(string); ok {
 			all = append(all, text)
 		}
