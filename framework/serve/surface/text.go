@@ -29,7 +29,10 @@ const (
 func (s *Surface) WriteText(w io.Writer) error {
 	p := &printer{inside: s.Inside.byName(), chains: s.Chains}
 	if s.Parts == All {
-		p.header(s)
+		p.line("%s %s, at revision %s", s.Server.Name, s.Server.Version, s.Revision)
+		if s.Instructions != "" {
+			p.line("%s", s.Instructions)
+		}
 	}
 	p.section("Tools", len(s.Tools), func(i int) { p.tool(&s.Tools[i]) })
 	p.section("Resources", len(s.Resources), func(i int) {
@@ -62,13 +65,6 @@ type printer struct {
 
 func (p *printer) line(format string, args ...any) {
 	p.out.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
-}
-
-func (p *printer) header(s *Surface) {
-	p.line("%s %s, at revision %s", s.Server.Name, s.Server.Version, s.Revision)
-	if s.Instructions != "" {
-		p.line("%s", s.Instructions)
-	}
 }
 
 func (p *printer) section(name string, n int, entry func(i int)) {

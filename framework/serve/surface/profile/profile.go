@@ -27,13 +27,11 @@ func (f Finding) String() string {
 
 // Names returns the names of all profiles.
 func Names() []string {
-	var names []string
+	names := make([]string, len(rules))
 	for i := range rules {
-		if !slices.Contains(names, rules[i].Profile) {
-			names = append(names, rules[i].Profile)
-		}
+		names[i] = rules[i].Profile
 	}
-	return names
+	return slices.Compact(names) // the rules of a profile are together
 }
 
 // Rules returns all rules, with their sources.
@@ -94,8 +92,7 @@ func (r *Rule) tool(server string, t *protocol.Tool, report func(where string)) 
 
 // Keywords that contain schemas.
 var (
-	one   = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
-	list  = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
+	held  = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "anyOf", "oneOf", "allOf", "prefixItems"}
 	named = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
 
@@ -114,7 +111,7 @@ type part struct {
 // partsOf returns the schemas directly inside a schema.
 func partsOf(schema map[string]any, path string) []part {
 	var parts []part
-	for _, keyword := range slices.Concat(one, list) {
+	for _, keyword := range held {
 		values, many := schema[keyword].([]any)
 		if !many {
 			values = []any{schema[keyword]}
