@@ -30,11 +30,11 @@ func Compile(text []byte) (*Schema, error) {
 
 func compile(doc value, address string, dialect version) (*Schema, error) {
 	c := &compiler{resources: map[string]*resource{}, homes: map[*value]*resource{}, schemas: map[*value]*Schema{}, open: map[*Schema]bool{}}
-	home, err := c.load(&doc, address, dialect)
+	base, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
-	s := c.schema(&doc, home)
+	s := c.schema(&doc, c.load(&doc, base, dialect))
 	c.scopes()
 	s.static = !c.dynamic || len(c.loaded) == 1 // in one resource, dynamic references have one target
 	return s, c.err
@@ -68,18 +68,9 @@ func (c *compiler) fail(format string, args ...any) {
 }
 
 // load makes a document known under an address, together with all resources inside it.
-func (c *compiler) load(doc *value, address string, around version) (*resource, error) {
-	base, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	dialect, err := dialectOf(doc, around)
-	if err != nil {
-		return nil, err
-	}
-	home := c.add(&resource{address: base, root: doc, dialect: dialect})
-	c.discover(doc, home)
-	return c.homes[doc], c.err
+func (c *compiler) load(doc *value, address *url.URL, dialect version) *resource {
+	c.discover(doc, c.add(&resource{address: address, root: doc, dialect: dialect}))
+	return c.homes[doc]
 }
 
 func (c *compiler) add(r *resource) *resource {
@@ -193,9 +184,11 @@ func (c *compiler) resolve(reference string, from *resource) (*value, *resource,
 			return nil, nil, fmt.Errorf("reference to %s: only references within the schema are allowed", reference)
 		}
 		doc := document(text)
-		if home, err = c.load(&doc, address.String(), draft2020); err != nil {
+		dialect, err := dialectOf(&doc, draft2020)
+		if err != nil {
 			return nil, nil, err
 		}
+		home = c.load(&doc, address, dialect)
 	}
 	v, home, ok := c.locate(home, fragment)
 	if !ok {

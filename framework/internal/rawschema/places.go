@@ -2,80 +2,55 @@ package rawschema
 
 import "github.com/kagami-mcp/kagami/protocol/jsontext"
 
-// shape is how a keyword holds schemas.
-type shape int
-
-const (
-	one    shape = iota // a schema
-	list                // an array of them
-	byName              // an object of them
-)
-
 // place is a keyword that holds schemas, and the dialects that know it.
 type place struct {
 	keyword      string
-	shape        shape
+	byName       bool // an object of schemas; otherwise a schema, or an array of them
 	since, until version
 }
 
 // places are where schemas contain schemas. What looks like a schema elsewhere, as in const or
 // in an unknown keyword, is not one.
 var places = []place{
-	{"allOf", list, draft4, draft2020},
-	{"anyOf", list, draft4, draft2020},
-	{"oneOf", list, draft4, draft2020},
-	{"not", one, draft4, draft2020},
-	{"if", one, draft7, draft2020},
-	{"then", one, draft7, draft2020},
-	{"else", one, draft7, draft2020},
-	{"properties", byName, draft4, draft2020},
-	{"patternProperties", byName, draft4, draft2020},
-	{"additionalProperties", one, draft4, draft2020},
-	{"propertyNames", one, draft6, draft2020},
-	{"unevaluatedProperties", one, draft2019, draft2020},
-	{"items", one, draft4, draft2020},
-	{"items", list, draft4, draft2019},
-	{"prefixItems", list, draft2020, draft2020},
-	{"additionalItems", one, draft4, draft2019},
-	{"contains", one, draft6, draft2020},
-	{"unevaluatedItems", one, draft2019, draft2020},
-	{"dependencies", byName, draft4, draft2020},
-	{"dependentSchemas", byName, draft2019, draft2020},
-	{"definitions", byName, draft4, draft2020},
-	{"$defs", byName, draft2019, draft2020},
-	{"contentSchema", one, draft2019, draft2020},
+	{"allOf", false, draft4, draft2020},
+	{"anyOf", false, draft4, draft2020},
+	{"oneOf", false, draft4, draft2020},
+	{"not", false, draft4, draft2020},
+	{"if", false, draft7, draft2020},
+	{"then", false, draft7, draft2020},
+	{"else", false, draft7, draft2020},
+	{"properties", true, draft4, draft2020},
+	{"patternProperties", true, draft4, draft2020},
+	{"additionalProperties", false, draft4, draft2020},
+	{"propertyNames", false, draft6, draft2020},
+	{"unevaluatedProperties", false, draft2019, draft2020},
+	{"items", false, draft4, draft2020},
+	{"prefixItems", false, draft2020, draft2020},
+	{"additionalItems", false, draft4, draft2019},
+	{"contains", false, draft6, draft2020},
+	{"unevaluatedItems", false, draft2019, draft2020},
+	{"dependencies", true, draft4, draft2020},
+	{"dependentSchemas", true, draft2019, draft2020},
+	{"definitions", true, draft4, draft2020},
+	{"$defs", true, draft2019, draft2020},
+	{"contentSchema", false, draft2019, draft2020},
 }
 
-// subschemas are the schemas directly inside a schema.
+// subschemas are the schemas directly inside a schema. Among them may be other values, such as the
+// names in dependencies.
 func subschemas(v *value, dialect version) []*value {
 	var found []*value
 	for _, p := range places {
-		if held := v.member(p.keyword); held != nil && p.since <= dialect && dialect <= p.until {
-			found = p.append(found, held)
-		}
-	}
-	return found
-}
-
-// append appends the schemas that the keyword holds.
-func (p place) append(found []*value, held *value) []*value {
-	if p.shape == one {
-		if isSchema(held) {
+		held := v.member(p.keyword)
+		switch {
+		case held == nil, dialect < p.since, dialect > p.until:
+		case p.byName, held.kind == jsontext.KindArray:
+			for i := range held.items {
+				found = append(found, &held.items[i])
+			}
+		default:
 			found = append(found, held)
 		}
-		return found
-	}
-	if (p.shape == list) != (held.kind == jsontext.KindArray) {
-		return found
-	}
-	for i := range held.items {
-		if isSchema(&held.items[i]) { // dependencies may also hold names
-			found = append(found, &held.items[i])
-		}
 	}
 	return found
-}
-
-func isSchema(v *value) bool {
-	return v.kind == jsontext.KindObject || v.kind == jsontext.KindBool
 }
