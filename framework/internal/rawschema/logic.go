@@ -26,27 +26,22 @@ func (c *compiler) to(target *Schema) check {
 	return func(r *run, v *value, seen []bool) bool { return r.again(target, v, seen) }
 }
 
-// again lets a recursive schema judge a value, and keeps the verdict if it may be kept.
-func (r *run) again(s *Schema, v *value, seen []bool) bool {
-	if seen == nil && r.remembers {
-		return r.once(s, v)
-	}
-	return s.check(r, v, seen)
-}
-
 // verdict is whether a schema accepts a value, and whether its faults were reported.
 type verdict struct{ ok, told bool }
 
-// once lets a schema judge a value only once, and a second time if there are faults that were
-// not reported. Otherwise a schema that recurs in several branches would double the cost at
-// each level, and a value of depth 60 would take for ever.
-func (r *run) once(s *Schema, v *value) bool {
+// again lets a recursive schema judge a value. If the verdict may be kept, it does so only once, and
+// a second time if there are faults that were not reported. Otherwise a schema that recurs in several
+// branches would double the cost at each level, and a value of depth 60 would take for ever.
+func (r *run) again(s *Schema, v *value, seen []bool) bool {
+	if seen != nil || !r.remembers {
+		return s.check(r, v, seen)
+	}
 	at := frame{s, v}
 	if known, ok := r.verdicts[at]; ok && (known.ok || known.told || r.quiet > 0) {
 		return known.ok
 	}
 	ok := s.check(r, v, nil)
-	if r.remembers {
+	if r.remembers { // still: there was no circle
 		if r.verdicts == nil {
 			r.verdicts = map[frame]verdict{}
 		}
