@@ -148,10 +148,7 @@ func (s *Schema) Resolve() *Schema {
 }
 
 func (s *Schema) find(ref string) *Schema {
-	if s == nil {
-		return nil
-	}
-	if ref == "#" {
+	if s == nil || ref == "#" {
 		return s
 	}
 	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // walker compares two schemas. The level of a change depends on whether more or fewer values fit,
@@ -60,7 +62,7 @@ func (w walker) turned(was, is bool, added, removed string) {
 
 // below returns the walker for a nested place.
 func (w walker) below(step string) walker {
-	w.path += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step)
+	w.path = jsontext.Pointer(w.path, step)
 	return w
 }
 
