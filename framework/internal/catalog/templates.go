@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,8 +13,8 @@ import (
 // templates finds the templates that may match a URI, by the literal text that their URIs begin
 // with. It looks only at those that fit, however many there are.
 type templates struct {
-	prefixes []prefixed // sorted
 	spelled  []spelled  // the most specific first
+	prefixes []prefixed // sorted
 	odd      bool       // a prefix is not in normal form
 }
 
@@ -26,63 +27,28 @@ type spelled struct {
 // prefixed are the templates of one prefix.
 type prefixed struct {
 	prefix  string
-	outer   int      // the longest other prefix that this prefix begins with; -1: none
-	entries []ranked // the most specific first
-}
-
-// ranked is a template with its rank among all, the most specific first.
-type ranked struct {
-	*Entry
-	rank int
+	outer   int   // the longest other prefix that this prefix begins with; -1: none
+	indexes []int // of the templates in spelled, ascending
 }
 
 func indexed(entries []*Entry) templates {
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(b.Specificity, a.Specificity) })
-	byPrefix := make(map[string][]ranked)
+	byPrefix := make(map[string][]int)
 	var t templates
-	for rank, e := range entries {
-		byPrefix[e.Prefix] = append(byPrefix[e.Prefix], ranked{e, rank})
+	for i, e := range entries {
+		byPrefix[e.Prefix] = append(byPrefix[e.Prefix], i)
 		prefix := normalPrefix(e)
 		t.spelled = append(t.spelled, spelled{e, prefix})
 		t.odd = t.odd || prefix != e.Prefix
 	}
-	for prefix, group := range byPrefix {
-		t.prefixes = append(t.prefixes, prefixed{prefix: prefix, entries: group})
-	}
-	slices.SortFunc(t.prefixes, func(a, b prefixed) int { return strings.Compare(a.prefix, b.prefix) })
-	for i := range t.prefixes {
-		outer := i - 1
-		for outer >= 0 && !strings.HasPrefix(t.prefixes[i].prefix, t.prefixes[outer].prefix) {
+	for _, prefix := range slices.Sorted(maps.Keys(byPrefix)) {
+		outer := len(t.prefixes) - 1
+		for outer >= 0 && !strings.HasPrefix(prefix, t.prefixes[outer].prefix) {
 			outer = t.prefixes[outer].outer
 		}
-		t.prefixes[i].outer = outer
+		t.prefixes = append(t.prefixes, prefixed{prefix, outer, byPrefix[prefix]})
 	}
 	return t
-}
-
-// of yields the templates whose prefix the URI has, the most specific first.
-func (t *templates) of(uri string) iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		var few [8][]ranked
-		groups := few[:0]
-		// All prefixes of uri sort before it, and what sorts between a prefix and uri begins
-		// with that prefix, too. So the last prefix that sorts before uri leads to all that
-		// fit, by way of outer.
-		last, found := slices.BinarySearchFunc(t.prefixes, uri, func(p prefixed, uri string) int { return strings.Compare(p.prefix, uri) })
-		if !found {
-			last--
-		}
-		for ; last >= 0; last = t.prefixes[last].outer {
-			if p := &t.prefixes[last]; strings.HasPrefix(uri, p.prefix) {
-				groups = append(groups, p.entries)
-			}
-		}
-		for e := first(groups); e != nil; e = first(groups) {
-			if !yield(e) {
-				return
-			}
-		}
-	}
 }
 
 // spellings yields the templates that may be the template of the URI, each with the spelling that
@@ -93,35 +59,38 @@ func (t *templates) of(uri string) iter.Seq[*Entry] {
 // normal; otherwise notes://%73ecret/1 would lead past notes://secret/{id} to notes://{+path}.
 func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	return func(yield func(*Entry, string) bool) {
-		normal := protocol.NormalURI(uri)
-		if normal == uri && !t.odd {
-			_ = t.eachByPrefix(uri, yield)
-			return
+		if normal := protocol.NormalURI(uri); normal != uri || t.odd {
+			for _, s := range t.spelled {
+				rest, ok := strings.CutPrefix(normal, s.prefix)
+				if ok && !yield(s.Entry, s.Prefix+rest) {
+					return
+				}
+			}
 		}
-		_ = t.eachByNormalPrefix(normal, yield) && t.eachByPrefix(uri, yield)
+		var room [8]int
+		for _, i := range t.beginning(uri, room[:0]) {
+			if !yield(t.spelled[i].Entry, uri) {
+				return
+			}
+		}
 	}
 }
 
-// eachByPrefix yields the templates with a prefix that begins the URI. It returns false if yield has.
-func (t *templates) eachByPrefix(uri string, yield func(*Entry, string) bool) bool {
-	for e := range t.of(uri) {
-		if !yield(e, uri) {
-			return false
+// beginning appends to fit, which is empty, the indexes of the templates with a prefix that begins the URI, ascending.
+func (t *templates) beginning(uri string, fit []int) []int {
+	// All prefixes of uri sort before it, and what sorts between a prefix and uri also begins with that
+	// prefix. So the last prefix that sorts before uri leads to all that fit, by way of outer.
+	last, found := slices.BinarySearchFunc(t.prefixes, uri, func(p prefixed, uri string) int { return strings.Compare(p.prefix, uri) })
+	if !found {
+		last--
+	}
+	for ; last >= 0; last = t.prefixes[last].outer {
+		if p := &t.prefixes[last]; strings.HasPrefix(uri, p.prefix) {
+			fit = append(fit, p.indexes...)
 		}
 	}
-	return true
-}
-
-// eachByNormalPrefix yields the templates with a prefix that begins the URI if both are in normal form. normal is the
-// URI in normal form. It returns false if yield has.
-func (t *templates) eachByNormalPrefix(normal string, yield func(*Entry, string) bool) bool {
-	for _, s := range t.spelled {
-		rest, ok := strings.CutPrefix(normal, s.prefix)
-		if ok && !yield(s.Entry, s.Prefix+rest) {
-			return false
-		}
-	}
-	return true
+	slices.Sort(fit)
+	return fit
 }
 
 // normalPrefix returns the prefix of a template in normal form. If a variable may continue the authority,
@@ -148,20 +117,4 @@ func (e *Entry) spelling(normal string) string {
 		return e.Prefix + rest
 	}
 	return normal
-}
-
-// first removes the most specific entry from the groups, and returns it; nil if they are empty.
-func first(groups [][]ranked) *Entry {
-	best := -1
-	for i, g := range groups {
-		if len(g) > 0 && (best < 0 || g[0].rank < groups[best][0].rank) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	e := groups[best][0].Entry
-	groups[best] = groups[best][1:]
-	return e
 }
