@@ -83,7 +83,7 @@ var table = []rule{
 	{prefix: "framework/internal/uritemplate"},
 	{prefix: "framework/internal/archtest"},
 	{prefix: "framework/internal/catalog", internal: []string{
-		"protocol", "protocol/dialect", "protocol/engine", "protocol/jsontext", "transport",
+		"framework/internal/binding/spelling", "protocol", "protocol/dialect", "protocol/engine", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
