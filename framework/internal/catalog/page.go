@@ -113,11 +113,10 @@ func search(entries []*Entry, order uint64) (int, bool) {
 // visible is the list as this caller may see it.
 func (s *Snapshot) visible(ctx context.Context, c *engine.Call, kind protocol.ListKind) ([]*Entry, error) {
 	l := &s.lists[kind]
-	entries := l.open
+	entries := l.listed
 	if l.scoped() {
-		if who := transport.PrincipalFrom(ctx); who != nil {
-			entries = slices.DeleteFunc(slices.Clone(l.listed), func(e *Entry) bool { return !e.VisibleTo(who) })
-		}
+		who := transport.PrincipalFrom(ctx)
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool { return !e.VisibleTo(who) })
 	}
 	if s.cfg.Filter == nil {
 		return entries, nil

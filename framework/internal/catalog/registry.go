@@ -66,31 +66,39 @@ func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load(
 // it.
 func (r *Registry) Secret(uri string) bool { return r.current.Load().secret(uri) }
 
-// Update removes and adds in one step. Entries to remove that are not there are
-// ignored. The caller makes sure that no two entries of one kind have one key.
-// A new entry with the kind and key of a removed one takes its place in the
-// list, all others go to the end.
+// Update removes and adds in one step. It ignores entries to remove that are not in the registry. The
+// caller makes sure that no two entries of one kind have one key. A new entry with the kind and key of
+// a removed one takes its place in the list, all others go to the end.
 func (r *Registry) Update(remove, add []*Entry) Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	drop := make(map[*Entry]bool, len(remove))
+	for _, e := range remove {
+		drop[e] = true
+	}
 	old := r.current.Load()
-	kept, gone := split(old.all, remove)
-	places := make(map[place]uint64, len(gone))
-	for _, e := range gone {
-		places[place{e.Kind, e.Key}] = e.order
+	var all []*Entry
+	gone := make(map[place]*Entry, len(remove))
+	for _, e := range old.all {
+		if drop[e] {
+			gone[place{e.Kind, e.Key}] = e
+		} else {
+			all = append(all, e)
+		}
 	}
 	for _, e := range add {
-		order, replaced := places[place{e.Kind, e.Key}]
-		if !replaced {
+		if before := gone[place{e.Kind, e.Key}]; before != nil {
+			e.order = before.order
+		} else {
 			r.next++
-			order = r.next
+			e.order = r.next
 		}
-		e.order = order
 	}
-	all := slices.Concat(kept, add)
+	all = append(all, add...)
 	slices.SortStableFunc(all, func(a, b *Entry) int { return cmp.Compare(a.order, b.order) })
 	r.current.Store(newSnapshot(&r.cfg, all, old.capabilities))
-	return Change{Removed: len(gone), Kinds: changedLists(gone, add)}
+	removed := len(gone)
+	return Change{Removed: removed, Kinds: changedLists(gone, add)}
 }
 
 // place identifies an entry, also after it was replaced.
@@ -99,35 +107,16 @@ type place struct {
 	key  string
 }
 
-func split(all, remove []*Entry) (kept, gone []*Entry) {
-	drop := make(map[*Entry]bool, len(remove))
-	for _, e := range remove {
-		drop[e] = true
-	}
-	for _, e := range all {
-		if drop[e] {
-			gone = append(gone, e)
-		} else {
-			kept = append(kept, e)
-		}
-	}
-	return kept, gone
-}
-
-// changedLists returns each list that shows a difference, once. Templates and resources share a
-// notification and count as one list.
-func changedLists(gone, added []*Entry) []protocol.ListKind {
-	before := make(map[place]*Entry, len(gone))
-	for _, e := range gone {
-		before[place{e.Kind, e.Key}] = e
-	}
+// changedLists returns each list that shows a difference, once. It removes the replaced entries from gone.
+// Templates and resources share a notification and count as one list.
+func changedLists(gone map[place]*Entry, added []*Entry) []protocol.ListKind {
 	var changed [kinds]bool
 	for _, e := range added {
 		at := place{e.Kind, e.Key}
-		changed[e.Kind] = changed[e.Kind] || !before[at].listsLike(e)
-		delete(before, at)
+		changed[e.Kind] = changed[e.Kind] || !gone[at].listsLike(e)
+		delete(gone, at)
 	}
-	for at := range before {
+	for at := range gone {
 		changed[at.kind] = true
 	}
 	changed[Resource] = changed[Resource] || changed[Template]

@@ -26,9 +26,8 @@ var _ engine.Snapshot = (*Snapshot)(nil)
 
 // list is one list, ready to be cut into pages.
 type list struct {
-	listed []*Entry // all that are not hidden, in order
-	open   []*Entry // those that everyone may see
-	groups []*Entry // one entry for each set of scopes of the others
+	listed []*Entry // all entries that are not hidden, in order
+	groups []*Entry // one entry for each set of scopes that an entry demands
 }
 
 // scoped reports whether the list depends on the caller.
@@ -64,10 +63,7 @@ func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) 
 
 func (l *list) add(e *Entry) {
 	l.listed = append(l.listed, e)
-	switch {
-	case len(e.Scopes) == 0:
-		l.open = append(l.open, e)
-	case !slices.ContainsFunc(l.groups, func(g *Entry) bool { return slices.Equal(g.Scopes, e.Scopes) }):
+	if len(e.Scopes) > 0 && !slices.ContainsFunc(l.groups, func(g *Entry) bool { return slices.Equal(g.Scopes, e.Scopes) }) {
 		l.groups = append(l.groups, e)
 	}
 }
