@@ -12,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // rehearse validates a filled value once, to find faults that show only in combination.
@@ -21,7 +22,7 @@ func (c *compiler) rehearse(p *Plan) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.Fault(rootName(p.t, p.mode), "validator: "+report.Clip(report.OneLine(fmt.Sprint(r)), 160), "Correct the validate tags")
+			c.Fault(rootName(p.t, p.mode), "validator: "+jsontext.Clip(report.OneLine(fmt.Sprint(r)), 160), "Correct the validate tags")
 		}
 	}()
 	v := behind(rules.Sample(p.root.GoType(), 6))

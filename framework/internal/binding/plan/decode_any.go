@@ -75,7 +75,7 @@ func (n *numberNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 		text = "0" // as encoding/json has it
 	}
 	if jsontext.KindOf([]byte(text)) != jsontext.KindNumber || jsontext.Check([]byte(text), jsontext.Limits{}) != nil {
-		return e.fail(dst, "json.Number %q is not a number", report.Clip(text, 40))
+		return e.fail(dst, "json.Number %q is not a number", jsontext.Clip(text, 40))
 	}
 	return append(dst, text...)
 }

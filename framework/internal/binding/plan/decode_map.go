@@ -126,7 +126,7 @@ func (n *MapNode) collect(r *mapRoom, v reflect.Value) error {
 		r.key.SetIterKey(iter)
 		name, err := n.Key.write(r.key)
 		if err == nil && !n.Key.allows(name) {
-			err = fmt.Errorf("%q is not one of the values of %s", report.Clip(name, 40), n.Key.T)
+			err = fmt.Errorf("%q is not one of the values of %s", jsontext.Clip(name, 40), n.Key.T)
 		}
 		if err != nil {
 			return fmt.Errorf("map key: %w", err)

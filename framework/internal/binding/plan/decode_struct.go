@@ -314,7 +314,7 @@ func (f *Member) defaultWords() string {
 	if f.DefaultJSON == nil || f.Secret {
 		return ""
 	}
-	return "Default " + report.Clip(string(f.DefaultJSON), 40) + "."
+	return "Default " + jsontext.Clip(string(f.DefaultJSON), 40) + "."
 }
 
 func (n *StructNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {

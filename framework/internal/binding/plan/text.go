@@ -19,6 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // textForm describes a type of the standard library that reads and writes its own text.
@@ -108,7 +109,7 @@ func safeHint(err error, t reflect.Type) string {
 	if err == nil || errors.Is(err, errUnreadable) || ofLibrary(err) {
 		return ""
 	}
-	text := strings.TrimSuffix(report.Clip(report.OneLine(err.Error()), 160), ".")
+	text := strings.TrimSuffix(jsontext.Clip(report.OneLine(err.Error()), 160), ".")
 	if text == "" || goWords().MatchString(text) || t.PkgPath() != "" && strings.HasPrefix(text, path.Base(t.PkgPath())+": ") {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // userCheck calls a type's own Validate method.
@@ -71,7 +72,7 @@ func custom(err error) error {
 			with.Cause = errors.Join(append(causes, invalid.Cause)...)
 			return &with
 		}
-		text := cmp.Or(report.Clip(report.OneLine(e.Error()), 500), "not valid")
+		text := cmp.Or(jsontext.Clip(report.OneLine(e.Error()), 500), "not valid")
 		issues = append(issues, report.Issue{Hint: report.Sentence(text), Rule: report.RuleCustom})
 	}
 	invalid := report.NewInvalid(issues...)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/plan"
-	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
@@ -436,7 +435,7 @@ func nearEnum(enum, value []byte) []byte {
 
 // saidNames are the names that are words of a text.
 func saidNames(text string, names []string) (said []string) {
-	for _, word := range spelling.WordsOf(report.Clip(text, spelling.MaxGuess)) {
+	for _, word := range spelling.WordsOf(jsontext.Clip(text, spelling.MaxGuess)) {
 		i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, word) })
 		if i >= 0 && !slices.Contains(said, names[i]) {
 			said = append(said, names[i])
@@ -447,7 +446,7 @@ func saidNames(text string, names []string) (said []string) {
 
 // negated reports whether a text says what is not wanted.
 func negated(text string) bool {
-	return strings.HasPrefix(text, "!") || strings.Contains(text, "!=") || slices.ContainsFunc(spelling.WordsOf(report.Clip(text, spelling.MaxGuess)), func(word string) bool {
+	return strings.HasPrefix(text, "!") || strings.Contains(text, "!=") || slices.ContainsFunc(spelling.WordsOf(jsontext.Clip(text, spelling.MaxGuess)), func(word string) bool {
 		return slices.Contains([]string{"not", "no", "non", "never", "except", "without", "exclude", "excludes", "excluding", "excluded", "ne", "neq", "nin"}, word)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 func ExampleInvalid() {
@@ -51,8 +52,8 @@ func TestBounds(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"ab…":                       report.Clip("abä", 3),
-		"ab":                        report.Clip("ab", 2),
+		"ab…":                       jsontext.Clip("abä", 3),
+		"ab":                        jsontext.Clip("ab", 2),
 		"a b":                       report.OneLine(" a\n\tb "),
 		`{"a":1} (object)`:          report.GotWords([]byte(`{ "a" : 1 }`)),
 		"null":                      report.GotWords([]byte("null")),

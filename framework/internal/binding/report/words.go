@@ -43,9 +43,9 @@ var KindNames = map[jsontext.Kind]string{
 func shortJSON(raw []byte) string {
 	const shown, read = 40, 400
 	if len(raw) > read {
-		return Clip(OneLine(strings.ToValidUTF8(string(raw[:read]), "")), shown)
+		return jsontext.Clip(OneLine(strings.ToValidUTF8(string(raw[:read]), "")), shown)
 	}
-	return Clip(string(jsontext.Compact(nil, raw)), shown)
+	return jsontext.Clip(string(jsontext.Compact(nil, raw)), shown)
 }
 
 // ShortPath cuts the names in a pointer that the caller chose, and the pointer.
@@ -54,29 +54,18 @@ func ShortPath(path string) string {
 	if len(path) <= name {
 		return path
 	}
-	parts := strings.Split(Clip(path, 4*whole), "/")
+	parts := strings.Split(jsontext.Clip(path, 4*whole), "/")
 	for i := range parts {
-		parts[i] = Clip(parts[i], name)
+		parts[i] = jsontext.Clip(parts[i], name)
 	}
-	return Clip(strings.Join(parts, "/"), whole)
-}
-
-// Clip cuts s to about n bytes at a rune's boundary.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
+	return jsontext.Clip(strings.Join(parts, "/"), whole)
 }
 
 // OneLine returns s with single spaces instead of all white space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // QuoteShort quotes a name from the caller's text.
-func QuoteShort(s string) string { return string(jsontext.Quote(nil, Clip(s, 40))) }
+func QuoteShort(s string) string { return string(jsontext.Quote(nil, jsontext.Clip(s, 40))) }
 
 // Capped shows a long list of names by its beginning.
 func Capped(names []string) []string {

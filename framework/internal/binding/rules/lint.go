@@ -14,6 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // lint runs every rule once on a sample, because validator panics at the first use of a tag
@@ -316,7 +317,7 @@ func zeroDefault(t reflect.Type, text string) bool {
 func tryRule(v *validator.Validate, r Rule, value reflect.Value) (holds bool, problem string) {
 	defer func() {
 		if p := recover(); p != nil {
-			problem = report.Clip(report.OneLine(fmt.Sprint(p)), 120)
+			problem = jsontext.Clip(report.OneLine(fmt.Sprint(p)), 120)
 		}
 	}()
 	if value.Kind() == reflect.Struct { // validator runs rules of structs only as members

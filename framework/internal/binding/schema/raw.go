@@ -161,7 +161,7 @@ func wantWords(keyword string, want []byte) string {
 	case "enum":
 		return "one of " + listWords(want)
 	case "const":
-		return "exactly " + report.Clip(string(want), 60)
+		return "exactly " + jsontext.Clip(string(want), 60)
 	case "pattern":
 		return "text that matches " + text
 	case "format":
@@ -173,9 +173,9 @@ func wantWords(keyword string, want []byte) string {
 	case "false":
 		return "nothing here"
 	case "propertyNames":
-		return "a key that satisfies " + report.Clip(string(want), 60)
+		return "a key that satisfies " + jsontext.Clip(string(want), 60)
 	}
-	return "a value that satisfies " + keyword + " " + report.Clip(string(want), 60)
+	return "a value that satisfies " + keyword + " " + jsontext.Clip(string(want), 60)
 }
 
 func typeWords(want []byte) string {
@@ -200,7 +200,7 @@ func typeWord(name string) string {
 func listWords(values []byte) string {
 	var words []string
 	for item := range jsontext.Elements(values) {
-		words = append(words, report.Clip(string(item), 60))
+		words = append(words, jsontext.Clip(string(item), 60))
 	}
 	return strings.Join(report.Capped(words), ", ")
 }
