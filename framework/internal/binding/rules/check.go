@@ -174,19 +174,6 @@ func (c *Compiler) lintCheck(r Rule, t reflect.Type) bool {
 	return false
 }
 
-// express adds the check's keywords to the schema. They need not say all, so the sentence with
-// what is wanted is always added for the reader.
-func (k *Check) express(into *schema.Keywords) bool {
-	for _, w := range schema.Parse(k.Schema) {
-		if into.Has(w.Name) {
-			into.Also(schema.Keywords{w})
-			continue
-		}
-		into.Set(w.Name, w.Value)
-	}
-	return false
-}
-
 func (k *Check) sentence() string { return "Must be " + k.wanted() + "." }
 
 func (k *Check) wanted() string { return strings.TrimSuffix(strings.TrimSpace(k.Want), ".") }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"regexp"
@@ -31,13 +32,16 @@ import (
 //	alpha, numeric, hexadecimal, uuid4, semver, … → pattern (see patterns.go)
 //	email, url, uri, uuid, ip, ipv4, ipv6, hostname…, datetime → format
 //	a|b → anyOf, if each part has keywords; anything else → a sentence
-func (c *Constraints) express(r Rule, v Value, k *schema.Keywords) bool {
+func (r Rule) express(v Value, k *schema.Keywords) bool {
 	what := v.Kind
 	if len(r.alts) > 0 {
-		return c.expressAny(r, v, k)
+		return r.expressAny(v, k)
 	}
 	if r.check != nil {
-		return r.check.express(k)
+		for _, w := range schema.Parse(r.check.Schema) {
+			k.Demand(w.Name, w.Value)
+		}
+		return false // the keywords need not say all, so the reader gets the sentence, too
 	}
 	if r.isSize() {
 		return r.expressSize(what, k)
@@ -82,11 +86,11 @@ func (v Value) comparableOnWire() bool {
 	}
 }
 
-func (c *Constraints) expressAny(r Rule, v Value, k *schema.Keywords) bool {
+func (r Rule) expressAny(v Value, k *schema.Keywords) bool {
 	var options [][]byte
 	for _, alt := range r.alts {
 		var one schema.Keywords
-		if alt.structural() || !c.express(alt, v, &one) {
+		if alt.structural() || !alt.express(v, &one) {
 			return false
 		}
 		options = append(options, one.Render())
@@ -116,26 +120,19 @@ func (r Rule) expressSize(what Kind, k *schema.Keywords) bool {
 }
 
 func (r Rule) countBounds(k *schema.Keywords, low, high string) bool {
-	n64, err := strconv.ParseInt(r.Param, 0, 64)
-	n := int(n64)
-	if err != nil || n64 < 0 || n64 > math.MaxInt32 {
+	n, err := strconv.ParseInt(r.Param, 0, 64)
+	if err != nil || n < 0 || n > math.MaxInt32 {
 		return false
 	}
-	switch r.Name {
-	case "min", "gte":
-		k.AtLeast(low, n)
-	case "gt":
-		k.AtLeast(low, n+1)
-	case "max", "lte":
-		k.AtMost(high, n)
-	case "lt":
-		if n == 0 {
-			return false
-		}
-		k.AtMost(high, n-1)
-	case "len", "eq":
-		k.AtLeast(low, n)
-		k.AtMost(high, n)
+	from, to := r.closed(n)
+	if to < 0 { // lt=0
+		return false
+	}
+	if from > math.MinInt64 {
+		k.Raise(low, strconv.AppendInt(nil, from, 10))
+	}
+	if to < math.MaxInt64 {
+		k.Lower(high, strconv.AppendInt(nil, to, 10))
 	}
 	return true
 }
@@ -172,14 +169,8 @@ func (r Rule) numberBounds(what Kind, k *schema.Keywords) bool {
 		k.DropBound("maximum", bound, 1)
 		k.Lower("exclusiveMaximum", bound)
 	case "len":
-		return r.pin(k, bound)
+		k.Narrow("const", bound, bound)
 	}
-	return true
-}
-
-// pin demands one value.
-func (r Rule) pin(k *schema.Keywords, value []byte) bool {
-	k.Narrow("const", value, value)
 	return true
 }
 
@@ -210,9 +201,11 @@ func (r Rule) expressEqual(what Kind, k *schema.Keywords) bool {
 		return false
 	}
 	if r.Name == "eq" {
-		return r.pin(k, value)
+		k.Narrow("const", value, value)
+	} else {
+		k.Exclude("const", value)
 	}
-	return k.Exclude(schema.Keywords{{Name: "const", Value: value}})
+	return true
 }
 
 // params matches one word of a parameter list. A word in single quotes may contain spaces.
@@ -243,37 +236,40 @@ func (r Rule) expressEnum(what Kind, k *schema.Keywords) bool {
 		}
 		values = append(values, number)
 	}
-	if r.Name == "noneof" {
-		return k.Exclude(schema.Keywords{{Name: "enum", Value: jsonedit.List(values)}})
+	if list := jsonedit.List(values); r.Name == "noneof" {
+		k.Exclude("enum", list)
+	} else {
+		k.Narrow("enum", list, values...)
 	}
-	k.Narrow("enum", jsonedit.List(values), values...)
 	return true
+}
+
+// partPatterns are patterns for rules that demand a part of a text. %s is the part.
+var partPatterns = map[string]string{
+	"startswith": "^%s", "endswith": "%s$", "contains": "%s", "containsrune": "%s", "containsany": "[%s]",
+}
+
+// excludedPatterns are patterns for rules that exclude a part of a text.
+var excludedPatterns = map[string]string{
+	"startsnotwith": "^%s", "endsnotwith": "%s$", "excludes": "%s", "excludesrune": "%s", "excludesall": "[%s]",
 }
 
 // expressText maps the rules of texts.
 func (r Rule) expressText(k *schema.Keywords) bool {
-	quote := ecmaQuote(r.Param)
+	part := r.Param
+	if strings.HasSuffix(r.Name, "rune") { // validator looks at the first character only
+		_, size := utf8.DecodeRuneInString(part)
+		part = part[:size]
+	}
+	if form, ok := partPatterns[r.Name]; ok {
+		k.Match(fmt.Sprintf(form, ecmaQuote(part)))
+		return true
+	}
+	if form, ok := excludedPatterns[r.Name]; ok {
+		k.Exclude("pattern", jsontext.Quote(nil, fmt.Sprintf(form, ecmaQuote(part))))
+		return true
+	}
 	switch r.Name {
-	case "startswith":
-		return k.Match("^" + quote)
-	case "endswith":
-		return k.Match(quote + "$")
-	case "contains":
-		return k.Match(quote)
-	case "containsrune":
-		return k.Match(ecmaQuote(r.firstRune()))
-	case "containsany":
-		return k.Match("[" + quote + "]")
-	case "startsnotwith":
-		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, "^"+quote)}})
-	case "endsnotwith":
-		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, quote+"$")}})
-	case "excludes":
-		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, quote)}})
-	case "excludesrune":
-		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, ecmaQuote(r.firstRune()))}})
-	case "excludesall":
-		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, "["+quote+"]")}})
 	case "datetime":
 		return r.expressLayout(k)
 	case "ip":
@@ -284,7 +280,8 @@ func (r Rule) expressText(k *schema.Keywords) bool {
 		return true
 	}
 	if pattern, ok := schema.Patterns[r.Name]; ok {
-		return k.Match(pattern)
+		k.Match(pattern)
+		return true
 	}
 	if format, ok := formats[r.Name]; ok {
 		k.SetText("format", format)
@@ -294,12 +291,6 @@ func (r Rule) expressText(k *schema.Keywords) bool {
 		return true
 	}
 	return false
-}
-
-// firstRune is all of the parameter that containsrune and excludesrune look at.
-func (r Rule) firstRune() string {
-	_, size := utf8.DecodeRuneInString(r.Param)
-	return r.Param[:size]
 }
 
 // expressLayout maps the layouts that have a format.
@@ -334,7 +325,7 @@ func ecmaQuote(s string) string {
 }
 
 // sentence says in words what no keyword says.
-func (c *Constraints) sentence(r Rule, v Value, owner reflect.Type) string {
+func (r Rule) sentence(v Value, owner reflect.Type) string {
 	if r.check != nil {
 		return r.check.sentence()
 	}

@@ -209,8 +209,8 @@ func parseRule(part string) Rule {
 // settle makes required meaningful for elements: these are always present, so for texts it
 // demands one that is not empty. It also collects the sentences for rules that have no keyword.
 func (c *Constraints) settle(v Value, owner reflect.Type) {
-	for i := range c.notesFor(v) {
-		c.notes = append(c.notes, c.sentence(c.Rules[i], v, owner))
+	for _, r := range c.wordless(v) {
+		c.notes = append(c.notes, r.sentence(v, owner))
 	}
 	if v.Key != nil && c.Keys != nil {
 		if v.Strings {
@@ -222,8 +222,8 @@ func (c *Constraints) settle(v Value, owner reflect.Type) {
 		return
 	}
 	if v.Elem == nil { // the type reads itself, so that its schema has no elements
-		for i := range c.Elem.notesFor(Value{}) {
-			c.notes = append(c.notes, "Of each element: "+c.Elem.sentence(c.Elem.Rules[i], Value{T: gotype.Deref(v.T.Elem())}, owner))
+		for _, r := range c.Elem.wordless(Value{}) {
+			c.notes = append(c.notes, "Of each element: "+r.sentence(Value{T: gotype.Deref(v.T.Elem())}, owner))
 		}
 		return
 	}
@@ -244,19 +244,11 @@ func (c *Constraints) notEmpty(v Value) {
 	}
 }
 
-// notesFor yields the indexes of rules without a keyword for v.
-func (c *Constraints) notesFor(v Value) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for i, r := range c.Rules {
-			var scratch schema.Keywords
-			if r.structural() || c.express(r, v, &scratch) {
-				continue
-			}
-			if !yield(i) {
-				return
-			}
-		}
-	}
+// wordless returns the rules that need a sentence, because no keyword expresses them for v.
+func (c *Constraints) wordless(v Value) []Rule {
+	return slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool {
+		return r.structural() || r.express(v, &schema.Keywords{})
+	})
 }
 
 // structural rules control validator and say nothing about a value.
@@ -275,7 +267,7 @@ func (c *Constraints) Apply(k *schema.Keywords, v Value) {
 	}
 	for _, r := range c.Rules {
 		if !r.structural() {
-			c.express(r, v, k)
+			r.express(v, k)
 		}
 	}
 	for _, note := range c.notes {

@@ -8,34 +8,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// AtLeast and atMost keep the stricter of two bounds.
-func (k *Keywords) AtLeast(name string, n int) {
-	if raw, ok := k.Get(name); ok {
-		if old, _ := jsontext.Int64(raw); int64(n) < old {
-			return
-		}
-	}
-	k.SetInt(name, n)
-}
-
-// AtMost sets a bound, unless there is a smaller one.
-func (k *Keywords) AtMost(name string, n int) {
-	if raw, ok := k.Get(name); ok {
-		if old, _ := jsontext.Int64(raw); int64(n) > old {
-			return
-		}
-	}
-	k.SetInt(name, n)
-}
-
-// Raise and lower keep the stricter of two bounds; the type's own is there first.
+// Raise sets a lower bound, unless the schema has a higher one, such as the bound of the type.
 func (k *Keywords) Raise(name string, bound []byte) {
 	if old, ok := k.Get(name); !ok || CompareNumbers(bound, old) > 0 {
 		k.Set(name, bound)
 	}
 }
 
-// Lower sets a bound of numbers, unless there is a smaller one.
+// Lower sets an upper bound, unless the schema has a lower one.
 func (k *Keywords) Lower(name string, bound []byte) {
 	if old, ok := k.Get(name); !ok || CompareNumbers(bound, old) < 0 {
 		k.Set(name, bound)
@@ -70,42 +50,25 @@ func (k *Keywords) Narrow(name string, keyword []byte, values ...[]byte) {
 	if hasHigh && !slices.ContainsFunc(values, func(v []byte) bool { return CompareNumbers(v, high) > 0 }) {
 		k.Drop("maximum")
 	}
-	switch old, ok := k.Get(name); {
-	case !ok:
-		k.Set(name, keyword)
-	case string(old) != string(keyword):
-		k.Also(Keywords{{name, keyword}})
+	if old, ok := k.Get(name); !ok || string(old) != string(keyword) {
+		k.Demand(name, keyword)
 	}
 }
 
-// Exclude adds a not. A second one goes into allOf.
-func (k *Keywords) Exclude(what Keywords) bool {
-	raw := what.Render()
-	if !k.Has("not") {
-		k.Set("not", raw)
-		return true
-	}
-	k.Also(Keywords{{"not", raw}})
-	return true
+// Exclude demands that a value does not satisfy a keyword.
+func (k *Keywords) Exclude(name string, value []byte) {
+	k.Demand("not", Keywords{{name, value}}.Render())
 }
 
-// Also demands one more schema.
-func (k *Keywords) Also(what Keywords) {
-	raw := what.Render()
-	if old, ok := k.Get("allOf"); ok {
-		k.Set("allOf", append(append(append([]byte(nil), old[:len(old)-1]...), ','), append(raw, ']')...))
+// Match demands one more pattern.
+func (k *Keywords) Match(pattern string) { k.Demand("pattern", jsontext.Quote(nil, pattern)) }
+
+// Demand sets a keyword. If the schema has the keyword already, the new one goes into allOf.
+func (k *Keywords) Demand(name string, value []byte) {
+	if !k.Has(name) {
+		k.Set(name, value)
 		return
 	}
-	k.Set("allOf", jsonedit.List([][]byte{raw}))
-}
-
-// Match demands one more pattern. It returns true, for the callers that report whether keywords say all.
-func (k *Keywords) Match(pattern string) bool {
-	value := jsontext.Quote(nil, pattern)
-	if k.Has("pattern") {
-		k.Also(Keywords{{"pattern", value}})
-		return true
-	}
-	k.Set("pattern", value)
-	return true
+	all := slices.Collect(jsontext.Elements(Value(*k, "allOf")))
+	k.Set("allOf", jsonedit.List(append(all, Keywords{{name, value}}.Render())))
 }
