@@ -56,9 +56,6 @@ func (c *compiler) compileRules(p *Plan) {
 		}
 		p.diveTag = strings.Repeat(",dive", dives)[1:]
 	}
-	if len(c.opts.Checks) > 0 {
-		c.rules.Validator() // reports those that cannot be registered
-	}
 	p.rules = c.validator(rules.Rule.AboutValue)
 	if slices.ContainsFunc(c.structs, (*StructNode).hasPresence) {
 		p.presence = c.validator(rules.Rule.AboutPresence)
@@ -73,7 +70,7 @@ func (c *compiler) compileRules(p *Plan) {
 func (c *compiler) validator(keep func(rules.Rule) bool) func() *validator.Validate {
 	checks, long, structs := c.opts.Checks, c.rules.Long, c.structs
 	return sync.OnceValue(func() *validator.Validate {
-		v, _ := rules.NewValidator(checks, long)
+		v := rules.NewValidator(checks, long)
 		done := map[reflect.Type]bool{}
 		for _, s := range structs {
 			rules.RegisterRules(v, s.t, done, keep)

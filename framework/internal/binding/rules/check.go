@@ -79,55 +79,48 @@ func isBuiltIn(tag string) (known bool) {
 	return true
 }
 
-func checkOf(checks []Check, tag string) *Check {
-	i := slices.IndexFunc(checks, func(k Check) bool { return k.Tag == tag })
-	if i < 0 {
-		return nil
-	}
-	return &checks[i]
-}
-
-// NewValidator is a validator with the application's own rules, and with functions of this package for
+// NewValidator returns a validator with the application's own rules, and with functions of this package for
 // long texts; long are the formats that refuse such a text by themselves. A rule that has a problem is left out;
 // using it is a fault then.
-func NewValidator(checks []Check, long map[string]bool) (*validator.Validate, error) {
+func NewValidator(checks []Check, long map[string]bool) *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
-	if err := scanInstead(v); err != nil {
-		return v, err
+	for tag, scan := range scans {
+		register(v, tag, func(fl validator.FieldLevel) bool {
+			if fl.Field().Kind() != reflect.String {
+				return builtIn(fl, tag)
+			}
+			return scan(fl.Field().String())
+		})
 	}
 	for tag := range long {
-		if err := refuseLong(v, tag); err != nil {
-			return v, err
-		}
+		register(v, tag, func(fl validator.FieldLevel) bool {
+			tooLong := fl.Field().Kind() == reflect.String && fl.Field().Len() > longest[tag]
+			return !tooLong && builtIn(fl, tag)
+		})
 	}
 	for tag := range forbidden { // Build refuses them, and does not look at types that read themselves
-		if err := v.RegisterValidation(tag, func(validator.FieldLevel) bool { return true }); err != nil {
-			return v, fmt.Errorf("validate rule %q: %w", tag, err)
-		}
+		register(v, tag, func(validator.FieldLevel) bool { return true })
 	}
 	for _, k := range checks {
-		if k.Problem() != "" {
-			continue
-		}
-		err := v.RegisterValidation(k.Tag, func(fl validator.FieldLevel) bool {
-			return k.holds(fl.Field())
-		})
-		if err != nil {
-			return v, fmt.Errorf("validate rule %q: %w", k.Tag, err)
+		if k.Problem() == "" {
+			register(v, k.Tag, func(fl validator.FieldLevel) bool { return k.holds(fl.Field()) })
 		}
 	}
-	return v, nil
+	return v
 }
 
-// Validator is a validator for single values. It is made at its first use: registering 170 rules
+// register adds a rule to v. Validator refuses only an empty tag and a nil function, and there are none here.
+func register(v *validator.Validate, tag string, holds validator.Func) {
+	if err := v.RegisterValidation(tag, holds); err != nil {
+		panic(fmt.Sprintf("validate rule %q: %v", tag, err))
+	}
+}
+
+// Validator returns a validator for single values. It is made at its first use: registering 170 rules
 // takes time.
 func (c *Compiler) Validator() *validator.Validate {
 	if c.judge == nil {
-		v, err := NewValidator(c.Checks, c.Long)
-		if err != nil {
-			c.Fault("", err.Error(), "Use another name")
-		}
-		c.judge = v
+		c.judge = NewValidator(c.Checks, c.Long)
 	}
 	return c.judge
 }
@@ -155,7 +148,9 @@ func (c *Compiler) attach(k *Constraints) {
 func attachTo(rules []Rule, checks []Check) {
 	for i := range rules {
 		attachTo(rules[i].alts, checks)
-		rules[i].check = checkOf(checks, rules[i].Name)
+		if at := slices.IndexFunc(checks, func(k Check) bool { return k.Tag == rules[i].Name }); at >= 0 {
+			rules[i].check = &checks[at]
+		}
 	}
 }
 

@@ -100,16 +100,8 @@ func impossible(schema []byte) string {
 	case !admitsOne(schema):
 		return "none of the allowed values meets all rules"
 	}
-	return b.inner()
-}
-
-// inner looks at the elements of lists and maps, if there must or may be any.
-func (b *bounds) inner() string {
-	for _, raw := range []json.RawMessage{b.Items, b.AdditionalProperties} {
-		if raw == nil {
-			continue
-		}
-		if problem := impossible(raw); problem != "" {
+	for _, inside := range []json.RawMessage{b.Items, b.AdditionalProperties} {
+		if problem := impossible(inside); problem != "" {
 			return "of an element, " + problem
 		}
 	}
@@ -191,15 +183,11 @@ func (c *Constraints) crossedSizes(v Value) string {
 			return "of an element, " + problem
 		}
 	}
-	switch v.Kind {
-	case DurationKind:
+	switch {
+	case v.Kind == DurationKind:
 		return c.crossed(math.MinInt64)
-	case TextKind, ListKind, MapKind:
+	case v.Bytes, v.Kind == TextKind, v.Kind == ListKind, v.Kind == MapKind:
 		return c.crossed(0)
-	default:
-		if v.Bytes {
-			return c.crossed(0)
-		}
 	}
 	return ""
 }

@@ -26,20 +26,28 @@ func nativeTest(r Rule, t reflect.Type) test {
 	if fits == nil {
 		return nil
 	}
-	switch t.Kind() {
-	case reflect.String:
-		return sizeTest(r, fits, func(v reflect.Value) int { return utf8.RuneCountInString(v.String()) })
-	case reflect.Slice, reflect.Map, reflect.Array:
-		return sizeTest(r, fits, reflect.Value.Len)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return intTest(r, t, fits)
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return uintTest(r, fits)
-	case reflect.Float32, reflect.Float64:
-		return floatTest(r, t.Bits(), fits)
-	default:
-		return nil
+	size, err := strconv.ParseInt(r.Param, 0, 64)
+	switch kind := t.Kind(); {
+	case kind == reflect.String:
+		return boundTest(size, err, fits, func(v reflect.Value) int64 { return int64(utf8.RuneCountInString(v.String())) })
+	case kind == reflect.Slice, kind == reflect.Map, kind == reflect.Array:
+		return boundTest(size, err, fits, func(v reflect.Value) int64 { return int64(v.Len()) })
+	case gotype.IsInt(kind):
+		if d, problem := time.ParseDuration(r.Param); problem == nil && t == gotype.DurationType {
+			size, err = int64(d), nil
+		}
+		return boundTest(size, err, fits, reflect.Value.Int)
+	case gotype.IsUint(kind):
+		bound, err := strconv.ParseUint(r.Param, 0, 64)
+		return boundTest(bound, err, fits, reflect.Value.Uint)
+	case kind == reflect.Float32, kind == reflect.Float64:
+		bound, err := strconv.ParseFloat(r.Param, t.Bits())
+		if bound != bound { // no decoded value is NaN
+			return nil
+		}
+		return boundTest(bound, err, fits, reflect.Value.Float)
 	}
+	return nil
 }
 
 // comparisons decide by the order of a value and the rule's parameter.
@@ -49,59 +57,27 @@ var comparisons = map[string]func(order int) bool{
 	"len": func(o int) bool { return o == 0 }, "eq": func(o int) bool { return o == 0 }, "ne": func(o int) bool { return o != 0 },
 }
 
-func sizeTest(r Rule, fits func(int) bool, size func(reflect.Value) int) test {
-	bound, err := strconv.ParseInt(r.Param, 0, 64)
+// boundTest compares the number of a value with a bound. It returns nil if the bound could not be read.
+func boundTest[N cmp.Ordered](bound N, err error, fits func(int) bool, number func(reflect.Value) N) test {
 	if err != nil {
 		return nil
 	}
-	return func(v reflect.Value, _ bool) verdict { return certain(fits(cmp.Compare(int64(size(v)), bound))) }
-}
-
-func intTest(r Rule, t reflect.Type, fits func(int) bool) test {
-	bound, err := strconv.ParseInt(r.Param, 0, 64)
-	if t == gotype.DurationType {
-		if d, problem := time.ParseDuration(r.Param); problem == nil {
-			bound, err = int64(d), nil
-		}
-	}
-	if err != nil {
-		return nil
-	}
-	return func(v reflect.Value, _ bool) verdict { return certain(fits(cmp.Compare(v.Int(), bound))) }
-}
-
-func uintTest(r Rule, fits func(int) bool) test {
-	bound, err := strconv.ParseUint(r.Param, 0, 64)
-	if err != nil {
-		return nil
-	}
-	return func(v reflect.Value, _ bool) verdict { return certain(fits(cmp.Compare(v.Uint(), bound))) }
-}
-
-// floatTest does not expect a NaN: no decoded value is one, but a bound may be.
-func floatTest(r Rule, bits int, fits func(int) bool) test {
-	bound, err := strconv.ParseFloat(r.Param, bits)
-	if err != nil || bound != bound {
-		return nil
-	}
-	return func(v reflect.Value, _ bool) verdict { return certain(fits(cmp.Compare(v.Float(), bound))) }
+	return func(v reflect.Value, _ bool) verdict { return certain(fits(cmp.Compare(number(v), bound))) }
 }
 
 // wordTest compares numbers by their digits, as validator does.
 func wordTest(r Rule, t reflect.Type) test {
-	words := r.words()
-	switch t.Kind() {
-	case reflect.String:
-		return func(v reflect.Value, _ bool) verdict { return certain(slices.Contains(words, v.String())) }
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return func(v reflect.Value, _ bool) verdict {
-			return certain(slices.Contains(words, strconv.FormatInt(v.Int(), 10)))
-		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return func(v reflect.Value, _ bool) verdict {
-			return certain(slices.Contains(words, strconv.FormatUint(v.Uint(), 10)))
-		}
+	var text func(reflect.Value) string
+	switch kind := t.Kind(); {
+	case kind == reflect.String:
+		text = reflect.Value.String
+	case gotype.IsInt(kind):
+		text = func(v reflect.Value) string { return strconv.FormatInt(v.Int(), 10) }
+	case gotype.IsUint(kind):
+		text = func(v reflect.Value) string { return strconv.FormatUint(v.Uint(), 10) }
 	default:
 		return nil
 	}
+	words := r.words()
+	return func(v reflect.Value, _ bool) verdict { return certain(slices.Contains(words, text(v))) }
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -67,7 +68,8 @@ func (c *Compiler) strayWord(before, r Rule, t reflect.Type) bool {
 
 // lists reports whether the parameter is a list of values.
 func (r Rule) lists() bool {
-	return slices.Contains([]string{"oneof", "noneof", "oneofci", "noneofci"}, r.Name)
+	_, lists := listSentences[r.Name]
+	return lists
 }
 
 func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
@@ -94,7 +96,8 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 		return c.lintCheck(r, t)
 	}
 	if _, ok := fieldSentences[r.Name]; ok {
-		return c.lintNames(r, owner, []string{r.Param}) && (strings.HasSuffix(r.Name, "csfield") || c.lintRelation(r, t, owner))
+		crosses := strings.HasSuffix(r.Name, "csfield") // names a path from the root, which is not known here
+		return crosses || c.lintNames(r, owner, []string{r.Param}) && c.lintRelation(r, t, owner)
 	}
 	if _, ok := PresenceSentences[r.Name]; ok {
 		return c.lintPresence(r, owner)
@@ -180,13 +183,8 @@ func (c *Compiler) meantRule(r Rule) string {
 	for _, k := range c.Checks {
 		known = append(known, k.Tag)
 	}
-	for name := range schema.Patterns {
-		known = append(known, name)
-	}
-	for _, m := range []map[string]string{formats, sentences, boundSentences, fieldSentences, PresenceSentences} {
-		for name := range m {
-			known = append(known, name)
-		}
+	for _, m := range []map[string]string{schema.Patterns, formats, sentences, boundSentences, fieldSentences, PresenceSentences} {
+		known = slices.AppendSeq(known, maps.Keys(m))
 	}
 	known = append(known, "oneof", "unique", "startswith", "endswith", "contains", "excludes", "datetime", "ip")
 	best, distance := "", 3
@@ -204,9 +202,6 @@ func (c *Compiler) meantRule(r Rule) string {
 // lintNames checks that named members exist: otherwise validator silently fails the rule
 // always, or never.
 func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
-	if strings.Contains(r.Name, "cs") && strings.HasSuffix(r.Name, "csfield") {
-		return true // a path from the root, which is not known here
-	}
 	for _, name := range names {
 		switch found, nilable := leads(owner, name); {
 		case !found:

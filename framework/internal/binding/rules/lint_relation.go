@@ -150,16 +150,17 @@ func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 		}
 		key = pointee(field.Type)
 	}
+	var reason string
 	switch {
 	case !key.Comparable(), holdsAny(key):
-		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: its elements cannot be compared", r, t),
-			"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
+		reason = "its elements cannot be compared"
 	case !byValue(key):
-		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: Go compares its elements by their addresses", r, t),
-			"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
+		reason = "Go compares its elements by their addresses"
 	default:
 		return true
 	}
+	c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: %s", r, t, reason),
+		"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
 	return false
 }
 

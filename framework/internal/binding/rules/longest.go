@@ -120,11 +120,3 @@ var plain = sync.OnceValue(func() *validator.Validate { return validator.New() }
 func builtIn(fl validator.FieldLevel, tag string) bool {
 	return plain().Var(fl.Field().Interface(), Rule{Name: tag, Param: fl.Param()}.encode()) == nil
 }
-
-// refuseLong makes v refuse a text of a format that is longer than its bound.
-func refuseLong(v *validator.Validate, tag string) error {
-	return v.RegisterValidation(tag, func(fl validator.FieldLevel) bool {
-		tooLong := fl.Field().Kind() == reflect.String && fl.Field().Len() > longest[tag]
-		return !tooLong && builtIn(fl, tag)
-	})
-}

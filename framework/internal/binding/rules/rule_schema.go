@@ -52,11 +52,11 @@ func (r Rule) express(v Value, k *schema.Keywords) bool {
 	case "oneof", "noneof":
 		return r.expressEnum(what, k)
 	case "unique":
-		if what == ListKind && r.Param == "" {
-			k.Set("uniqueItems", []byte("true"))
-			return v.comparableOnWire()
+		if what != ListKind || r.Param != "" {
+			return false
 		}
-		return false
+		k.Set("uniqueItems", []byte("true"))
+		return v.comparableOnWire()
 	}
 	if what != TextKind {
 		// Numbers are numeric; validator says so of their text form.
@@ -75,15 +75,11 @@ var sizeRules = []string{"min", "gte", "max", "lte", "gt", "lt", "len"}
 // comparableOnWire reports whether the elements of v are equal in Go, as validator compares them, exactly if
 // their JSON is equal, as uniqueItems compares it.
 func (v Value) comparableOnWire() bool {
-	if v.Kind != ListKind || v.Elem == nil {
+	if v.Elem == nil {
 		return false
 	}
-	switch v.Elem().Kind {
-	case TextKind, IntKind, UintKind, FloatKind, BoolKind:
-		return true
-	default:
-		return false
-	}
+	kind := v.Elem().Kind
+	return kind == TextKind || kind == BoolKind || kind.IsNumber()
 }
 
 func (r Rule) expressAny(v Value, k *schema.Keywords) bool {
@@ -102,21 +98,18 @@ func (r Rule) expressAny(v Value, k *schema.Keywords) bool {
 	return true
 }
 
+// countKeywords are the keywords for the size of a value, by its kind.
+var countKeywords = map[Kind][2]string{
+	TextKind: {"minLength", "maxLength"}, ListKind: {"minItems", "maxItems"}, MapKind: {"minProperties", "maxProperties"},
+}
+
 // expressSize maps bounds. Parameters are read in any base, as validator does:
 // min=010 is 8.
 func (r Rule) expressSize(what Kind, k *schema.Keywords) bool {
-	switch what {
-	case TextKind:
-		return r.countBounds(k, "minLength", "maxLength")
-	case ListKind:
-		return r.countBounds(k, "minItems", "maxItems")
-	case MapKind:
-		return r.countBounds(k, "minProperties", "maxProperties")
-	case IntKind, UintKind, FloatKind:
-		return r.numberBounds(what, k)
-	default:
-		return false
+	if names, counted := countKeywords[what]; counted {
+		return r.countBounds(k, names[0], names[1])
 	}
+	return what.IsNumber() && r.numberBounds(what, k)
 }
 
 func (r Rule) countBounds(k *schema.Keywords, low, high string) bool {
@@ -271,7 +264,11 @@ func (r Rule) expressText(k *schema.Keywords) bool {
 	}
 	switch r.Name {
 	case "datetime":
-		return r.expressLayout(k)
+		format, ok := layoutFormats[r.Param]
+		if ok {
+			k.SetText("format", format)
+		}
+		return ok
 	case "ip":
 		k.Set("anyOf", []byte(schema.IPFormats))
 		return true
@@ -293,18 +290,8 @@ func (r Rule) expressText(k *schema.Keywords) bool {
 	return false
 }
 
-// expressLayout maps the layouts that have a format.
-func (r Rule) expressLayout(k *schema.Keywords) bool {
-	switch r.Param {
-	case time.DateOnly:
-		k.SetText("format", "date")
-	case time.RFC3339, time.RFC3339Nano:
-		k.SetText("format", "date-time")
-	default:
-		return false
-	}
-	return true
-}
+// layoutFormats are the formats of layouts of package time.
+var layoutFormats = map[string]string{time.DateOnly: "date", time.RFC3339: "date-time", time.RFC3339Nano: "date-time"}
 
 // ecmaQuote escapes for an ECMAScript regular expression with the u flag,
 // which refuses escapes of anything but syntax characters.
@@ -362,20 +349,14 @@ func (r Rule) sentence(v Value, owner reflect.Type) string {
 	if text, ok := boundSentences[r.Name]; ok && what != Opaque && what != TimeKind {
 		return text + " " + bound + "."
 	}
-	switch r.Name {
-	case "unique":
-		if r.Param != "" {
-			return "No two items have the same " + wireName(v.elemType(), r.Param) + "."
-		}
+	if text, ok := listSentences[r.Name]; ok {
+		return text + " " + strings.Join(words, ", ") + "."
+	}
+	switch {
+	case r.Name == "unique" && r.Param != "":
+		return "No two items have the same " + wireName(v.elemType(), r.Param) + "."
+	case r.Name == "unique":
 		return "All items differ."
-	case "oneof":
-		return "One of: " + strings.Join(words, ", ") + "."
-	case "noneof":
-		return "None of: " + strings.Join(words, ", ") + "."
-	case "oneofci":
-		return "One of, in upper or lower case: " + strings.Join(words, ", ") + "."
-	case "noneofci":
-		return "None of, in upper or lower case: " + strings.Join(words, ", ") + "."
 	}
 	return "Must satisfy " + r.String() + "."
 }

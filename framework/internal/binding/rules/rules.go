@@ -147,7 +147,7 @@ func (c *Compiler) lintBytes(k *Constraints, v Value) bool {
 // parseTag splits a tag into levels.
 func parseTag(tag string) (*Constraints, bool) {
 	root := &Constraints{}
-	cur := root
+	cur, above := root, root
 	parts := strings.Split(tag, ",")
 	for i := 0; i < len(parts); i++ {
 		switch part := parts[i]; part {
@@ -155,7 +155,7 @@ func parseTag(tag string) (*Constraints, bool) {
 			return nil, false
 		case "dive":
 			cur.Elem = &Constraints{}
-			cur = cur.Elem
+			above, cur = cur, cur.Elem
 		case "keys":
 			end := i + 1
 			for end < len(parts) && parts[end] != "endkeys" {
@@ -168,8 +168,7 @@ func parseTag(tag string) (*Constraints, bool) {
 			if !ok {
 				return nil, false
 			}
-			// The tag reads dive,keys,…,endkeys: cur is the element already.
-			parentOf(root, cur).Keys = keys
+			above.Keys = keys // the tag reads dive,keys,…,endkeys: cur is the element already
 			i = end
 		case "required":
 			cur.present = true
@@ -182,13 +181,6 @@ func parseTag(tag string) (*Constraints, bool) {
 		}
 	}
 	return root, true
-}
-
-func parentOf(root, child *Constraints) *Constraints {
-	for root.Elem != child {
-		root = root.Elem
-	}
-	return root
 }
 
 func parseRule(part string) Rule {

@@ -1,32 +1,29 @@
 package rules
 
 import (
-	"reflect"
 	"strings"
 	"unicode"
-
-	"github.com/go-playground/validator/v10"
 )
 
 // scans judge formats that have no bound. Validator has a regular expression for each, which
 // takes up to a second for a text of a megabyte. These functions read the text once, and their
 // verdict is the same for every text.
 var scans = map[string]func(string) bool{
-	"alpha": func(s string) bool { return s != "" && allBytes(s, isLetter) },
+	"alpha": func(s string) bool { return s != "" && all(s, isLetter) },
 	"alphaspace": func(s string) bool {
-		return s != "" && allBytes(s, func(c byte) bool { return c == ' ' || isLetter(c) })
+		return s != "" && all(s, func(c rune) bool { return c == ' ' || isLetter(c) })
 	},
-	"alphanum": func(s string) bool { return s != "" && allBytes(s, isAlphanumeric) },
+	"alphanum": func(s string) bool { return s != "" && all(s, isAlphanumeric) },
 	"alphanumspace": func(s string) bool {
-		return s != "" && allBytes(s, func(c byte) bool { return c == ' ' || isAlphanumeric(c) })
+		return s != "" && all(s, func(c rune) bool { return c == ' ' || isAlphanumeric(c) })
 	},
-	"alphaunicode": func(s string) bool { return s != "" && allRunes(s, unicode.IsLetter) },
+	"alphaunicode": func(s string) bool { return s != "" && all(s, unicode.IsLetter) },
 	"alphanumunicode": func(s string) bool {
-		return s != "" && allRunes(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) })
+		return s != "" && all(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) })
 	},
-	"ascii":        func(s string) bool { return allBytes(s, func(c byte) bool { return c < 0x80 }) },
-	"printascii":   func(s string) bool { return allBytes(s, func(c byte) bool { return ' ' <= c && c <= '~' }) },
-	"multibyte":    func(s string) bool { return s == "" || !allBytes(s, func(c byte) bool { return c < 0x80 }) },
+	"ascii":        func(s string) bool { return all(s, isASCII) },
+	"printascii":   func(s string) bool { return all(s, func(c rune) bool { return ' ' <= c && c <= '~' }) },
+	"multibyte":    func(s string) bool { return s == "" || !all(s, isASCII) },
 	"hexadecimal":  scanHexadecimal,
 	"base32":       scanBase32,
 	"base64":       func(s string) bool { return scanBase64(s, '+', '/') },
@@ -39,49 +36,22 @@ var scans = map[string]func(string) bool{
 	"url_encoded":  scanURLEncoded,
 }
 
-// scanInstead makes v use scans for texts.
-func scanInstead(v *validator.Validate) error {
-	for tag, scan := range scans {
-		err := v.RegisterValidation(tag, func(fl validator.FieldLevel) bool {
-			if fl.Field().Kind() != reflect.String {
-				return builtIn(fl, tag)
-			}
-			return scan(fl.Field().String())
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// all reports whether ok holds for each character of a text.
+func all(s string, ok func(rune) bool) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return !ok(c) })
 }
 
-func allBytes(s string, ok func(byte) bool) bool {
-	for i := range len(s) {
-		if !ok(s[i]) {
-			return false
-		}
-	}
-	return true
-}
+func isASCII(c rune) bool { return c < 0x80 }
 
-func allRunes(s string, ok func(rune) bool) bool {
-	for _, c := range s {
-		if !ok(c) {
-			return false
-		}
-	}
-	return true
-}
+func isLetter(c rune) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c rune) bool { return '0' <= c && c <= '9' }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlphanumeric(c rune) bool { return isLetter(c) || isDigit(c) }
 
-func isAlphanumeric(c byte) bool { return isLetter(c) || isDigit(c) }
+func isHex(c rune) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
-
-func isBase64URL(c byte) bool { return isAlphanumeric(c) || c == '-' || c == '_' }
+func isBase64URL(c rune) bool { return isAlphanumeric(c) || c == '-' || c == '_' }
 
 func scanHexadecimal(s string) bool {
 	if digits, ok := strings.CutPrefix(s, "0x"); ok {
@@ -89,26 +59,26 @@ func scanHexadecimal(s string) bool {
 	} else if digits, ok := strings.CutPrefix(s, "0X"); ok {
 		s = digits
 	}
-	return s != "" && allBytes(s, isHex)
+	return s != "" && all(s, isHex)
 }
 
 func scanBase32(s string) bool {
 	digits := strings.TrimRight(s, "=")
 	switch len(s) - len(digits) {
 	case 0, 1, 3, 4, 6:
-		return s != "" && len(s)%8 == 0 && allBytes(digits, func(c byte) bool { return 'A' <= c && c <= 'Z' || '2' <= c && c <= '7' })
+		return s != "" && len(s)%8 == 0 && all(digits, func(c rune) bool { return 'A' <= c && c <= 'Z' || '2' <= c && c <= '7' })
 	}
 	return false
 }
 
-func scanBase64(s string, char62, char63 byte) bool {
+func scanBase64(s string, char62, char63 rune) bool {
 	digits := strings.TrimRight(s, "=")
 	return s != "" && len(s)%4 == 0 && len(s)-len(digits) <= 2 &&
-		allBytes(digits, func(c byte) bool { return isAlphanumeric(c) || c == char62 || c == char63 })
+		all(digits, func(c rune) bool { return isAlphanumeric(c) || c == char62 || c == char63 })
 }
 
 func scanBase64RawURL(s string) bool {
-	return s != "" && len(s)%4 != 1 && allBytes(s, isBase64URL)
+	return s != "" && len(s)%4 != 1 && all(s, isBase64URL)
 }
 
 // scanDataURI looks at the beginning only, as validator does: the media type may be missing, and
@@ -121,7 +91,7 @@ func scanDataURI(s string) bool {
 func scanJWT(s string) bool {
 	header, rest, _ := strings.Cut(s, ".")
 	claims, signature, found := strings.Cut(rest, ".")
-	return found && header != "" && claims != "" && allBytes(header, isBase64URL) && allBytes(claims, isBase64URL) && allBytes(signature, isBase64URL)
+	return found && header != "" && claims != "" && all(header, isBase64URL) && all(claims, isBase64URL) && all(signature, isBase64URL)
 }
 
 // scanHTML looks for a tag that begins and ends on one line.
@@ -133,7 +103,7 @@ func scanHTML(s string) bool {
 			open = false
 		case '<':
 			name := strings.TrimPrefix(s[i+1:], "/")
-			open = open || name != "" && isLetter(name[0])
+			open = open || name != "" && isLetter(rune(name[0]))
 		case '>':
 			if open {
 				return true
@@ -172,4 +142,4 @@ func scanURLEncoded(s string) bool {
 	}
 }
 
-func twoHex(s string) bool { return len(s) >= 2 && isHex(s[0]) && isHex(s[1]) }
+func twoHex(s string) bool { return len(s) >= 2 && all(s[:2], isHex) }

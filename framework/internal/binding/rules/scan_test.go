@@ -87,11 +87,7 @@ func TestFormatsAreReadOnce(t *testing.T) {
 // judges are the validator of the package, and validator as it comes.
 func judges(t *testing.T) (own, theirs *validator.Validate) {
 	t.Helper()
-	own, err := rules.NewValidator(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own, validator.New(validator.WithRequiredStructEnabled())
+	return rules.NewValidator(nil, nil), validator.New(validator.WithRequiredStructEnabled())
 }
 
 // texts are all texts of up to longest characters of alphabet.

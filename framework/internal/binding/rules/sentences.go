@@ -103,6 +103,11 @@ var boundSentences = map[string]string{
 	"postcode_iso3166_alpha2": "A postal code of",
 }
 
+var listSentences = map[string]string{
+	"oneof": "One of:", "noneof": "None of:",
+	"oneofci": "One of, in upper or lower case:", "noneofci": "None of, in upper or lower case:",
+}
+
 var fieldSentences = map[string]string{
 	"eqfield": "Must equal", "nefield": "Must differ from",
 	"gtfield": "Must be greater than", "gtefield": "Must not be less than",

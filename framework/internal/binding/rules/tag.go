@@ -182,10 +182,8 @@ func HasRules(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return t.NumMethod() > 0 // a variant may have some
 	case reflect.Struct:
 		for sf := range t.Fields() {
-			if tag := sf.Tag.Get("validate"); tag != "" && tag != "-" && (sf.IsExported() || sf.Anonymous) {
-				return true
-			}
-			if (sf.IsExported() || sf.Anonymous) && HasRules(sf.Type, seen) {
+			tag := sf.Tag.Get("validate")
+			if (sf.IsExported() || sf.Anonymous) && (tag != "" && tag != "-" || HasRules(sf.Type, seen)) {
 				return true
 			}
 		}
