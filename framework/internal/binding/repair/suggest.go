@@ -300,19 +300,17 @@ func (a *attempt) edit(path string, fn func([]byte) []byte) bool {
 
 // note notes the values in example, which stands at path.
 func (a *attempt) note(path string, example []byte) {
-	switch {
-	case jsontext.KindOf(example) == jsontext.KindObject && string(example) != "{}":
-		for key, value := range jsontext.Members(example) {
-			a.note(jsontext.Pointer(path, key.String()), value)
-		}
-	case jsontext.KindOf(example) == jsontext.KindArray && jsontext.Len(example) > 0:
-		i := 0
-		for item := range jsontext.Elements(example) {
-			a.note(jsontext.PointerIndex(path, i), item)
-			i++
-		}
-	default:
+	if jsontext.Len(example) == 0 {
 		a.examples = append(a.examples, path)
+		return
+	}
+	for key, value := range jsontext.Members(example) {
+		a.note(jsontext.Pointer(path, key.String()), value)
+	}
+	i := 0
+	for item := range jsontext.Elements(example) {
+		a.note(jsontext.PointerIndex(path, i), item)
+		i++
 	}
 }
 

@@ -134,17 +134,12 @@ func everydayDuration(text string) []byte {
 	if text == "" || len(text) > 64 {
 		return nil
 	}
-	d, ok := clockDuration(text)
-	if !ok {
-		d, ok = isoDuration(text)
+	for _, read := range []func(string) (time.Duration, bool){clockDuration, isoDuration, wordDuration} {
+		if d, ok := read(text); ok {
+			return jsontext.Quote(nil, gotype.DurationText(d))
+		}
 	}
-	if !ok {
-		d, ok = wordDuration(text)
-	}
-	if !ok {
-		return nil
-	}
-	return jsontext.Quote(nil, gotype.DurationText(d))
+	return nil
 }
 
 // clockDuration reads 1:30:00.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/plan"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
@@ -94,7 +95,7 @@ func (p guesser) keyGuesses(k *plan.KeyCodec, c *rules.Constraints) []string {
 	for _, raw := range slices.Concat([][]byte{[]byte(`"key"`)}, ruleExamples(c), scalarExamples(p.Words(text, c))) {
 		names = append(names, jsonedit.TextOf(raw))
 	}
-	return rules.UniqueTexts(append(names, numbered("key")...))
+	return report.UniqueTexts(append(names, numbered("key")...))
 }
 
 // numbered are enough keys for any map that a corrected call has room for.
@@ -179,10 +180,8 @@ func composed(k schema.Keywords) []string {
 		return nil
 	}
 	out := []string{begin + middle + end, begin + "text" + middle + end}
-	if raw, ok := k.Get("minLength"); ok {
-		if n, _ := jsontext.Int64(raw); n <= 256 {
-			out = append(out, begin+middle+strings.Repeat("0", max(0, int(n)-utf8.RuneCountInString(out[0])))+end)
-		}
+	if n, ok := k.Int("minLength"); ok && n <= 256 {
+		out = append(out, begin+middle+strings.Repeat("0", max(0, n-utf8.RuneCountInString(out[0])))+end)
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package repair
 
 import (
 	"encoding/base64"
-	"iter"
 	"math/big"
 	"regexp"
 	"slices"
@@ -95,31 +94,20 @@ func pairs(list []byte) []byte {
 
 // onlyPart is the only item of a list, or the only member of an object.
 func onlyPart(value []byte) (part []byte, ok bool) {
-	switch jsontext.KindOf(value) {
-	case jsontext.KindArray:
-		for item := range jsontext.Elements(value) {
-			if ok {
-				return nil, false
-			}
-			part, ok = item, true
-		}
-	case jsontext.KindObject:
-		for _, member := range jsontext.Members(value) {
-			if ok {
-				return nil, false
-			}
-			part, ok = member, true
-		}
-	default:
+	if jsontext.Len(value) != 1 {
+		return nil, false
 	}
-	return part, ok
+	for item := range jsontext.Elements(value) {
+		return item, true
+	}
+	for _, member := range jsontext.Members(value) {
+		return member, true
+	}
+	return nil, false
 }
 
 // namesOpposite reports whether the first member of an object says what is not wanted, as in {"not":"active"}.
 func namesOpposite(value []byte) bool {
-	if jsontext.KindOf(value) != jsontext.KindObject {
-		return false
-	}
 	for key := range jsontext.Members(value) {
 		return negated(key.String())
 	}
@@ -143,7 +131,7 @@ func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte 
 	if plan.KindOf(n) == rules.ListKind {
 		return p.nearList(n, c, k, value)
 	}
-	for candidate := range candidates(n, c, k, value) {
+	for _, candidate := range candidates(n, c, k, value) {
 		if candidate != nil && p.Fits(n, c, candidate) {
 			return candidate
 		}
@@ -151,39 +139,33 @@ func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte 
 	return nil
 }
 
-// candidates are values that a wrong one may stand for, the most likely first.
-func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		text, isText := jsontext.String(value)
-		var out [][]byte
-		if enum, ok := k.Get("enum"); ok {
-			out = append(out, nearEnum(enum, value))
-		}
-		if inner, ok := jsonedit.Unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok {
-			out = append(out, inner)
-		}
-		what, numeric := plan.KindOf(n), k.Text("type") == "integer" || k.Text("type") == "number"
-		switch {
-		case what == rules.TimeKind || what == rules.TextKind && wantsTime(c, k):
-			out = append(out, everydayTime(c, k, value))
-		case what == rules.DurationKind:
-			out = append(out, everydayDuration(text))
-		case what == rules.BoolKind && isText:
-			out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
-		case numeric:
-			out = append(out, numbersLike(k, text, value)...)
-		}
-		if isText {
-			out = append(out, nearTexts(k, text)...)
-		} else if !jsonedit.IsContainer(value) {
-			out = append(out, jsontext.QuoteBytes(nil, value))
-		}
-		for _, candidate := range out {
-			if !yield(candidate) {
-				return
-			}
-		}
+// candidates returns values that a wrong one may stand for, the most likely first. A nil value is none.
+func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) (out [][]byte) {
+	text, isText := jsontext.String(value)
+	if enum, ok := k.Get("enum"); ok {
+		out = append(out, nearEnum(enum, value))
 	}
+	if inner, ok := jsonedit.Unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok {
+		out = append(out, inner)
+	}
+	what, numeric := plan.KindOf(n), k.Text("type") == "integer" || k.Text("type") == "number"
+	switch {
+	case what == rules.TimeKind || what == rules.TextKind && wantsTime(c, k):
+		out = append(out, everydayTime(c, k, value))
+	case what == rules.DurationKind:
+		out = append(out, everydayDuration(text))
+	case what == rules.BoolKind && isText:
+		out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
+	case numeric:
+		out = append(out, numbersLike(k, text, value)...)
+	}
+	if isText {
+		return append(out, nearTexts(k, text)...)
+	}
+	if !jsonedit.IsContainer(value) {
+		out = append(out, jsontext.QuoteBytes(nil, value))
+	}
+	return out
 }
 
 // numbersLike are the number in a value, and those nearest to it. Of a percentage no other number is near.
@@ -283,10 +265,8 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 	if begin+end != "" {
 		out = append(out, begin+trimmed, trimmed+end, begin+trimmed+end)
 	}
-	if raw, ok := k.Get("maxLength"); ok {
-		if most, _ := jsontext.Int64(raw); most > 0 && int64(utf8.RuneCountInString(trimmed)) > most {
-			out = append(out, strings.TrimSpace(string([]rune(trimmed)[:most])))
-		}
+	if most, _ := k.Int("maxLength"); most > 0 && utf8.RuneCountInString(trimmed) > most {
+		out = append(out, strings.TrimSpace(string([]rune(trimmed)[:most])))
 	}
 	return jsonedit.QuoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
 }
@@ -320,10 +300,8 @@ func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, 
 			return known
 		})
 	}
-	if raw, ok := k.Get("maxItems"); ok {
-		if most, _ := jsontext.Int64(raw); len(items) > int(most) {
-			items = items[:most]
-		}
+	if most, ok := k.Int("maxItems"); ok && len(items) > most {
+		items = items[:most]
 	}
 	if len(items) == jsontext.Len(value) {
 		return nil
@@ -364,9 +342,6 @@ func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) [
 
 // indexed are the values of an object with the keys 0, 1 and so on, as PHP writes a list, or nil.
 func indexed(object []byte) (items [][]byte) {
-	if jsontext.KindOf(object) != jsontext.KindObject {
-		return nil
-	}
 	for key, item := range jsontext.Members(object) {
 		if !key.Is(strconv.Itoa(len(items))) {
 			return nil

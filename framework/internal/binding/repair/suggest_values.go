@@ -70,12 +70,8 @@ func (p guesser) exampleList(elem plan.Node, c *rules.Constraints, k schema.Keyw
 
 // least is the bound that a keyword such as minItems sets, or 0.
 func least(k schema.Keywords, word string) int {
-	raw, ok := k.Get(word)
-	if !ok {
-		return 0
-	}
-	n, _ := jsontext.Int64(raw)
-	return int(n)
+	n, _ := k.Int(word)
+	return n
 }
 
 var formatExamples = map[string]string{
@@ -164,15 +160,11 @@ func stringExamples(k schema.Keywords) []string {
 }
 
 func fitLength(text string, k schema.Keywords) string {
-	if raw, ok := k.Get("minLength"); ok {
-		if n, _ := jsontext.Int64(raw); int(n) > len(text) && n <= 256 {
-			text += strings.Repeat(text[len(text)-1:], int(n)-len(text))
-		}
+	if n := least(k, "minLength"); n > len(text) && n <= 256 {
+		text += strings.Repeat(text[len(text)-1:], n-len(text))
 	}
-	if raw, ok := k.Get("maxLength"); ok {
-		if n, _ := jsontext.Int64(raw); int(n) < len(text) {
-			text = text[:n]
-		}
+	if n, ok := k.Int("maxLength"); ok && n < len(text) {
+		text = text[:n]
 	}
 	return text
 }

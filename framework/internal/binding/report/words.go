@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,4 +75,14 @@ func Capped(names []string) []string {
 		return names
 	}
 	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+}
+
+// UniqueTexts removes repetitions from texts, which it changes.
+func UniqueTexts(texts []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(texts, func(text string) bool {
+		known := seen[text]
+		seen[text] = true
+		return known
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -213,7 +214,7 @@ func (r Rule) words() []string {
 }
 
 func (r Rule) expressEnum(what Kind, k *schema.Keywords) bool {
-	words := UniqueTexts(r.words())
+	words := report.UniqueTexts(r.words())
 	if len(words) == 0 {
 		return false
 	}
@@ -469,14 +470,4 @@ func elementType(t reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return nil
-}
-
-// UniqueTexts removes repetitions from texts, which it changes.
-func UniqueTexts(texts []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(texts, func(text string) bool {
-		known := seen[text]
-		seen[text] = true
-		return known
-	})
 }

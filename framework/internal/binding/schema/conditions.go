@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 
@@ -65,7 +64,7 @@ func notWords(k Keywords) string {
 func ElementTexts(raw []byte) []string {
 	var out []string
 	for item := range jsontext.Elements(raw) {
-		out = append(out, string(bytes.TrimSpace(item)))
+		out = append(out, string(item))
 	}
 	return out
 }

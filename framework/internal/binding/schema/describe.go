@@ -169,10 +169,8 @@ func stringWords(k Keywords) string {
 }
 
 func countWords(k Keywords, low, high, unit string) string {
-	lowRaw, hasLow := k.Get(low)
-	highRaw, hasHigh := k.Get(high)
-	from, _ := jsontext.Int64(lowRaw)
-	to, _ := jsontext.Int64(highRaw)
+	from, hasLow := k.Int(low)
+	to, hasHigh := k.Int(high)
 	switch {
 	case hasLow && hasHigh && from == to:
 		return fmt.Sprintf(" of exactly %s", plural(from, unit))
@@ -186,7 +184,7 @@ func countWords(k Keywords, low, high, unit string) string {
 	return ""
 }
 
-func plural(n int64, unit string) string {
+func plural(n int, unit string) string {
 	if n == 1 {
 		return "1 " + unit
 	}

@@ -148,13 +148,9 @@ func Value(k Keywords, name string) []byte {
 
 // MergeItems adds the keywords of added to the schema old. The type of old stays.
 func MergeItems(old, added []byte) []byte {
-	k := Parse(old)
-	for _, w := range Parse(added) {
-		if w.Name != "type" {
-			k.Set(w.Name, w.Value)
-		}
-	}
-	return k.Render()
+	more := Parse(added)
+	more.Drop("type")
+	return over(Parse(old), more).Render()
 }
 
 // GoClass is how a class of characters begins that Go knows, and that means something else in

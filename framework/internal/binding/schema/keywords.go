@@ -52,6 +52,13 @@ func (k Keywords) Text(name string) string {
 	return s
 }
 
+// Int returns the whole number of a keyword, and whether the keyword is there.
+func (k Keywords) Int(name string) (int, bool) {
+	raw, ok := k.Get(name)
+	n, _ := jsontext.Int64(raw)
+	return int(n), ok
+}
+
 // Set sets the value of a keyword. A keyword that is there keeps its place.
 func (k *Keywords) Set(name string, value []byte) {
 	if i := k.find(name); i >= 0 {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func (n Narrowing) Schema(schema []byte) []byte {
 	if n == (Narrowing{Texts: n.Texts}) {
 		return schema
 	}
-	if n.Refs || n.Unions || n.Root && hasAlternatives(schema) { // alternatives may be references
+	if n.Refs || n.Unions || n.Root && slices.ContainsFunc(alternatively, Parse(schema).Has) { // alternatives may be references
 		schema = unroll(schema)
 	}
 	if n.Root {
@@ -42,10 +41,6 @@ func (n Narrowing) Schema(schema []byte) []byte {
 
 // alternatively are the keywords whose values are schemas for the same value.
 var alternatively = []string{"oneOf", "anyOf", "allOf"}
-
-func hasAlternatives(schema []byte) bool {
-	return slices.ContainsFunc(alternatively, Parse(schema).Has)
-}
 
 func (n Narrowing) narrow(k Keywords) Keywords {
 	if n.Nulls {
@@ -91,7 +86,7 @@ func withoutNull(k Keywords) Keywords {
 func notNull(array []byte, null string) [][]byte {
 	var out [][]byte
 	for item := range jsontext.Elements(array) {
-		if item = bytes.TrimSpace(item); string(item) != null {
+		if string(item) != null {
 			out = append(out, item)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -66,11 +67,9 @@ func onlyObjects(options []Keywords) bool {
 func alternatives(options []Keywords) string {
 	var words []string
 	for _, o := range options {
-		if text := Describe(o); !slices.Contains(words, text) {
-			words = append(words, text)
-		}
+		words = append(words, Describe(o))
 	}
-	return strings.Join(words, " or ")
+	return strings.Join(report.UniqueTexts(words), " or ")
 }
 
 // withAlternatives adds the members of all objects under a keyword to the properties of the schema. A member
@@ -92,14 +91,9 @@ func (n Narrowing) withAlternatives(k Keywords, name string) Keywords {
 		}
 	}
 	k.Set("properties", RenderMembers(properties))
-	required := ElementTexts(Value(k, "required"))
-	for _, quoted := range m.required {
-		if !slices.Contains(required, quoted) {
-			required = append(required, quoted)
-		}
-	}
+	required := report.UniqueTexts(append(ElementTexts(Value(k, "required")), m.required...))
 	if len(required) > 0 {
-		k.Set("required", jsonedit.List(byteTexts(required)))
+		k.Set("required", []byte("["+strings.Join(required, ",")+"]"))
 	}
 	if !k.Has("type") {
 		k.Set("type", []byte(`"object"`))
@@ -108,14 +102,6 @@ func (n Narrowing) withAlternatives(k Keywords, name string) Keywords {
 		k.Set("additionalProperties", []byte("false"))
 	}
 	return k
-}
-
-func byteTexts(texts []string) [][]byte {
-	out := make([][]byte, len(texts))
-	for i, text := range texts {
-		out[i] = []byte(text)
-	}
-	return out
 }
 
 // merger collects the members of alternatives.
@@ -147,10 +133,9 @@ func (m *merger) option(o Keywords, all bool) {
 		m.when[name] = append(m.when[name], tag)
 	}
 	required := ElementTexts(Value(o, "required"))
-	switch {
-	case m.options == 1 || all:
+	if m.options == 1 || all {
 		m.required = append(m.required, required...)
-	default:
+	} else {
 		m.required = slices.DeleteFunc(m.required, func(name string) bool { return !slices.Contains(required, name) })
 	}
 }

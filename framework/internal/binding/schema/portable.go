@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -84,7 +83,6 @@ func eachInside(raw []byte, change func([]byte) []byte) Keywords {
 	var out Keywords
 	for key, value := range jsontext.Members(raw) {
 		name := key.String()
-		value = bytes.TrimSpace(value)
 		switch {
 		case schemaValued[name]:
 			value = change(value)
