@@ -48,10 +48,8 @@ func (c *Compiler) test(r Rule, t reflect.Type) test {
 		return nil
 	case r.check != nil:
 		return func(v reflect.Value, _ bool) verdict { return certain(r.check.holds(v)) }
-	case r.Name == "omitempty":
-		return omitEmpty
-	case r.Name == "omitnil":
-		return omitNil
+	case r.Name == "omitempty", r.Name == "omitnil":
+		return omits(r.Name == "omitempty")
 	case r.structural(), t.Kind() == reflect.Struct && t != gotype.TimeType:
 		return nil
 	}
@@ -79,25 +77,14 @@ func (c *Compiler) asked(r Rule) test {
 	}
 }
 
-// omitEmpty follows validator: what a pointer points to is never empty.
-func omitEmpty(v reflect.Value, indirect bool) verdict {
-	empty := !indirect && v.IsZero()
-	switch v.Kind() {
-	case reflect.Slice, reflect.Map:
-		empty = v.IsNil()
-	}
-	if empty {
-		return settled
-	}
-	return holds
-}
-
-func omitNil(v reflect.Value, _ bool) verdict {
-	switch v.Kind() {
-	case reflect.Slice, reflect.Map:
-		if v.IsNil() {
+// omits ends the tag for nil, and for other empty values if empty is set. For validator, what a pointer points to is
+// never empty.
+func omits(empty bool) test {
+	return func(v reflect.Value, indirect bool) verdict {
+		nilable := v.Kind() == reflect.Slice || v.Kind() == reflect.Map
+		if (nilable || empty && !indirect) && v.IsZero() {
 			return settled
 		}
+		return holds
 	}
-	return holds
 }

@@ -22,17 +22,22 @@ type Rule struct {
 
 // String returns the rule as it stands in a tag, with its parameter unescaped.
 func (r Rule) String() string {
-	if len(r.alts) > 0 {
-		parts := make([]string, len(r.alts))
-		for i, a := range r.alts {
-			parts[i] = a.String()
-		}
-		return strings.Join(parts, "|")
+	return r.text(func(param string) string { return param })
+}
+
+// text writes the rule, with its parameters changed by escape.
+func (r Rule) text(escape func(string) string) string {
+	var parts []string
+	for _, alt := range r.alts {
+		parts = append(parts, alt.text(escape))
 	}
-	if r.Param == "" {
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, "|")
+	case r.Param == "":
 		return r.Name
 	}
-	return r.Name + "=" + r.Param
+	return r.Name + "=" + escape(r.Param)
 }
 
 // commonName is the rule's name; for alternatives with an alias, that.

@@ -132,17 +132,9 @@ func (c *Constraints) Tag(t reflect.Type, element bool) string {
 }
 
 // encode writes the rule as it was, with validator's escapes.
-func (r Rule) encode() string {
-	if len(r.alts) > 0 {
-		parts := make([]string, len(r.alts))
-		for i, a := range r.alts {
-			parts[i] = a.encode()
-		}
-		return strings.Join(parts, "|")
-	}
-	r.Param = strings.ReplaceAll(strings.ReplaceAll(r.Param, ",", "0x2C"), "|", "0x7C")
-	return r.String()
-}
+func (r Rule) encode() string { return r.text(escapes.Replace) }
+
+var escapes = strings.NewReplacer(",", "0x2C", "|", "0x7C")
 
 // DivesTo is how many containers are around a struct; 0 if t leads to none.
 func DivesTo(t reflect.Type) int {

@@ -24,11 +24,7 @@ func FromInvopop(s *jsonschema.Schema) (Keywords, error) {
 	if err != nil {
 		return nil, err
 	}
-	var doc any
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, err
-	}
-	if hasReference(doc) {
+	if hasReference(raw) {
 		return nil, fmt.Errorf("it has a $ref, which would point into another document")
 	}
 	if string(raw) == "true" {
@@ -44,21 +40,13 @@ func FromInvopop(s *jsonschema.Schema) (Keywords, error) {
 	return k, nil
 }
 
-func hasReference(doc any) bool {
-	switch doc := doc.(type) {
-	case map[string]any:
-		if _, ok := doc["$ref"].(string); ok {
+func hasReference(raw []byte) bool {
+	for key, value := range jsontext.Members(raw) {
+		if key.Is("$ref") && jsontext.KindOf(value) == jsontext.KindString || hasReference(value) {
 			return true
 		}
-		for _, v := range doc {
-			if hasReference(v) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(doc, hasReference)
 	}
-	return false
+	return slices.ContainsFunc(slices.Collect(jsontext.Elements(raw)), hasReference)
 }
 
 var (
@@ -111,7 +99,7 @@ var Annotations = map[string]bool{
 // invopop's own mapping of types does not matter.
 func ReadTag(sf reflect.StructField, jsonType string, shape Keywords) (Keywords, error) {
 	probe := reflect.StructOf([]reflect.StructField{{
-		Name: "F", Type: reflect.TypeFor[probeField](), Tag: `json:"f" ` + sf.Tag[:0] + reflect.StructTag(fmt.Sprintf("jsonschema:%q", sf.Tag.Get("jsonschema"))),
+		Name: "F", Type: reflect.TypeFor[probeField](), Tag: reflect.StructTag(fmt.Sprintf(`json:"f" jsonschema:%q`, sf.Tag.Get("jsonschema"))),
 	}})
 	items := "string"
 	if raw, ok := shape.Get("items"); ok {
