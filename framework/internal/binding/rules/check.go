@@ -14,19 +14,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Check is a rule of the application's own: a validate tag, what it demands of
-// values of one Go type, and the words for it.
+// Check is a rule of the application: a validate tag, what the tag demands of values of one Go type, and the
+// words for it.
 type Check struct {
 	Tag    string
-	Type   reflect.Type             // of the values; pointers to them are looked through
+	Type   reflect.Type             // type of the values, without pointers
 	Holds  func(reflect.Value) bool // called with values of Type only; safe for concurrent use
-	Schema json.RawMessage          // keywords for the schema of a value; empty: there are none
+	Schema json.RawMessage          // keywords for the schema of a value; may be empty
 	Want   string                   // what is wanted, as in "a Dutch postcode such as 1234 AB"
 }
 
 var tagName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// Problem is what is wrong with the check by itself, or "".
+// Problem returns what is wrong with the check itself, or "".
 func (k Check) Problem() string {
 	switch {
 	case !tagName.MatchString(k.Tag):
@@ -66,8 +66,8 @@ func (k Check) schemaProblem() string {
 	return ""
 }
 
-// isBuiltIn asks validator, which reports an unknown tag only by a panic. For words of the tag
-// syntax it panics with another text.
+// isBuiltIn reports whether validator has the tag. Validator reports an unknown tag only by a panic. For words
+// of the tag syntax it panics with another text.
 func isBuiltIn(tag string) (known bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -98,7 +98,7 @@ func NewValidator(checks []Check, long map[string]bool) *validator.Validate {
 			return !tooLong && builtIn(fl, tag)
 		})
 	}
-	for tag := range forbidden { // Build refuses them, and does not look at types that read themselves
+	for tag := range forbidden { // Build refuses these, but does not see the fields of types that decode themselves
 		register(v, tag, func(validator.FieldLevel) bool { return true })
 	}
 	for _, k := range checks {
@@ -125,7 +125,7 @@ func (c *Compiler) Validator() *validator.Validate {
 	return c.judge
 }
 
-// holds calls the function. If that panics, the value is refused.
+// holds calls the function of the check. If the function panics, holds returns false.
 func (k *Check) holds(v reflect.Value) (ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -154,7 +154,7 @@ func attachTo(rules []Rule, checks []Check) {
 	}
 }
 
-// lintCheck looks at the use of a check on type t.
+// lintCheck reports whether the check can be used on type t, and files a fault if not.
 func (c *Compiler) lintCheck(r Rule, t reflect.Type) bool {
 	switch problem := r.check.Problem(); {
 	case problem != "":
@@ -173,7 +173,7 @@ func (k *Check) sentence() string { return "Must be " + k.wanted() + "." }
 
 func (k *Check) wanted() string { return strings.TrimSuffix(strings.TrimSpace(k.Want), ".") }
 
-// CheckWords are the words of the check, if it is the only rule.
+// CheckWords returns the words of the check if it is the only rule, and "" otherwise.
 func (c *Constraints) CheckWords() string {
 	if c == nil {
 		return ""

@@ -25,8 +25,8 @@ func (c *Compiler) Conflict(k *Constraints, v Value, schema []byte) {
 	}
 }
 
-// wordsForNumbers refuses oneof=a on a whole number, oneof=1s on a duration and oneof=01: validator compares the
-// word with the digits of the number. It does not panic there, but never accepts a value.
+// wordsForNumbers files a fault for oneof=a on a whole number, oneof=1s on a duration, and oneof=01. Validator
+// compares the word with the digits of the number: it does not panic, but never accepts a value.
 func (c *Compiler) wordsForNumbers(k *Constraints, v Value) {
 	if k == nil {
 		return
@@ -38,7 +38,7 @@ func (c *Compiler) wordsForNumbers(k *Constraints, v Value) {
 		c.wordsForNumbers(k.Elem, v.Elem())
 	}
 	if has(v.T, ValuerType) {
-		return // another value is judged
+		return // validator judges another value
 	}
 	for _, r := range k.Rules {
 		if r.Name != "oneof" && r.Name != "noneof" {
@@ -81,11 +81,11 @@ type bounds struct {
 	Items, AdditionalProperties  json.RawMessage
 }
 
-// impossible says which keywords of a schema exclude each other, if any do.
+// impossible returns a text about keywords of a schema that exclude each other, or "".
 func impossible(schema []byte) string {
 	var b bounds
 	if err := json.Unmarshal(schema, &b); err != nil {
-		return "" // a rule with odd parameters; its own check speaks of it
+		return "" // a rule has an invalid parameter, which lint reports
 	}
 	low, high := b.numbers()
 	switch {
@@ -108,7 +108,7 @@ func impossible(schema []byte) string {
 	return ""
 }
 
-// numbers is the closed range of the bounds. Of whole numbers 5 < x < 6 has none.
+// numbers returns the closed range of the bounds. The range of the whole numbers with 5 < x < 6 is empty.
 func (b *bounds) numbers() (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	if b.Minimum != nil {
@@ -167,8 +167,8 @@ func listed(k schema.Keywords) (values [][]byte, ok bool) {
 	return [][]byte{[]byte("true"), []byte("false")}, k.Text("type") == "boolean"
 }
 
-// crossedSizes names rules about sizes that exclude each other, where the schema has them only
-// in words: for durations and bytes, and below zero.
+// crossedSizes returns a text about rules for sizes that exclude each other, or "". It looks at rules that a
+// schema has only in words: for durations and bytes, and for sizes below zero.
 func (c *Constraints) crossedSizes(v Value) string {
 	if c == nil {
 		return ""
@@ -192,7 +192,7 @@ func (c *Constraints) crossedSizes(v Value) string {
 	return ""
 }
 
-// crossed names the rules that leave nothing from low on.
+// crossed returns the rules that together exclude every size from low on, or "".
 func (c *Constraints) crossed(low int64) string {
 	high := int64(math.MaxInt64)
 	var least, most string
@@ -219,7 +219,8 @@ func (c *Constraints) crossed(low int64) string {
 	return least + " and " + most
 }
 
-// measure is the parameter of a rule on a size or duration, as validator reads it.
+// measure returns the parameter of a rule for a size or a duration, as validator reads it. It returns false
+// for other rules.
 func (r Rule) measure() (int64, bool) {
 	if !slices.Contains(sizeRules, r.Name) {
 		return 0, false
@@ -232,14 +233,14 @@ func (r Rule) measure() (int64, bool) {
 	return bound, err == nil
 }
 
-// closed is the range of the sizes that a bound admits.
+// closed returns the range of sizes that a bound allows.
 func (r Rule) closed(bound int64) (low, high int64) {
 	low, high = math.MinInt64, math.MaxInt64
 	switch r.Name {
 	case "min", "gte":
 		low = bound
 	case "gt":
-		low = max(bound, bound+1) // of the largest there is none above
+		low = max(bound, bound+1) // bound+1 may overflow
 	case "max", "lte":
 		high = bound
 	case "lt":

@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
 
-// KnownTags are the validate tags that the package has words or keywords for,
-// apart from those that it maps in code.
+// KnownTags returns the validate tags that the package has words or keywords for, except those that it maps in
+// code.
 func KnownTags() []string {
 	var out []string
 	for _, m := range []map[string]string{
@@ -20,17 +20,17 @@ func KnownTags() []string {
 	return slices.Compact(out)
 }
 
-// ForbiddenTags are refused at Build.
+// ForbiddenTags returns the tags that Build refuses.
 func ForbiddenTags() []string { return slices.Sorted(maps.Keys(forbidden)) }
 
-// Sentences are the words of rules without keywords, by tag.
+// Sentences returns the sentences of rules without keywords, by tag.
 func Sentences() map[string]string { return maps.Clone(sentences) }
 
-// ReadOnce reports whether a text of any length costs little: the rule has a bound, or a function of
-// this package.
+// ReadOnce reports whether a long text costs little: the rule has a bound, or a function of this package
+// judges it.
 func ReadOnce(tag string) bool { return longest[tag] > 0 || scans[tag] != nil }
 
-// Formats are the rules with a format or a pattern, by tag.
+// Formats returns the tags of rules with a format or a pattern.
 func Formats() []string {
 	return slices.Concat(slices.Collect(maps.Keys(formats)), slices.Collect(maps.Keys(schema.Patterns)))
 }

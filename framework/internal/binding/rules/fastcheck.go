@@ -4,16 +4,16 @@ import (
 	"reflect"
 )
 
-// FastCheck is one level of rules, compiled. It may accept only what validator accepts. Whatever
-// it does not accept goes to validator, which decides and provides the fault. So validator
-// remains the only judge, and valid calls, which are most, do not pay for it.
+// FastCheck is one level of rules, compiled. It may accept only values that validator accepts. Validator
+// judges every other value and provides the fault. So the verdicts are validator's, and valid calls, the most
+// frequent ones, do not need it.
 type FastCheck struct {
 	tests []test
 	keys  *FastCheck // of the keys of a map
 	elem  *FastCheck // of the elements
 }
 
-// test judges a value that is not a pointer; indirect says that a pointer led to it.
+// test judges a value that is not a pointer. indirect is set if a pointer led to the value.
 type test func(v reflect.Value, indirect bool) verdict
 
 // verdict is the result of a test.
@@ -32,10 +32,11 @@ func certain(ok bool) verdict {
 	return doubtful
 }
 
-// Accepts judges v. A nil pointer was null or absent, and no rule applies to that.
+// Accepts reports whether the check accepts v. It accepts a nil pointer, which was null or absent, because no
+// rule applies to it.
 func (a *FastCheck) Accepts(v reflect.Value) bool { return a.Judge(v) == Accepted }
 
-// Judge is Accepts, and says what it does not accept.
+// Judge is like Accepts, and returns which rules did not accept v.
 func (a *FastCheck) Judge(v reflect.Value) Judgment {
 	if a == nil {
 		return Accepted
@@ -50,7 +51,7 @@ func (a *FastCheck) Judge(v reflect.Value) Judgment {
 	return Accepted
 }
 
-// Judgment is what a FastCheck says of a value.
+// Judgment is the verdict of a FastCheck on a value.
 type Judgment uint8
 
 // Judgments.
@@ -60,7 +61,7 @@ const (
 	RefusedInside          // by the rules of a value inside, or of a key
 )
 
-// own judges v by the rules of this level. value is what pointers lead to.
+// own judges v by the rules of this level. value is v without pointers.
 func (a *FastCheck) own(v reflect.Value) (value reflect.Value, said verdict) {
 	indirect := false
 	for v.Kind() == reflect.Pointer {
@@ -77,13 +78,13 @@ func (a *FastCheck) own(v reflect.Value) (value reflect.Value, said verdict) {
 	return v, holds
 }
 
-// Elem returns the check of the values inside; nil: there are no rules.
+// Elem returns the check of the values inside, or nil if they have no rules.
 func (a *FastCheck) Elem() *FastCheck { return a.elem }
 
-// Keys returns the check of the keys of a map; nil: there are no rules.
+// Keys returns the check of the keys of a map, or nil if they have no rules.
 func (a *FastCheck) Keys() *FastCheck { return a.keys }
 
-// Inside reports whether there are rules for the values inside, or their keys.
+// Inside reports whether there are rules for the values inside, or for their keys.
 func (a *FastCheck) Inside() bool { return a.elem != nil || a.keys != nil }
 
 // inside judges the elements by the rules behind dive.

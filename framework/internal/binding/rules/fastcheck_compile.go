@@ -41,7 +41,7 @@ func (c *Compiler) FastCheck(k *Constraints, t reflect.Type, element bool) (*Fas
 	return a, ok
 }
 
-// test compiles one rule for values of t; nil if that is not possible.
+// test compiles one rule for values of t. It returns nil if that is not possible.
 func (c *Compiler) test(r Rule, t reflect.Type) test {
 	switch {
 	case t.Kind() == reflect.Interface, r.between():
@@ -64,7 +64,7 @@ func (r Rule) between() bool {
 	return Relates(r.Name) || slices.ContainsFunc(r.alts, Rule.between)
 }
 
-// asked is a test that asks validator itself about this one value.
+// asked returns a test that calls validator for this one value.
 func (c *Compiler) asked(r Rule) test {
 	judge, tag := c.Validator(), r.encode()
 	return func(v reflect.Value, _ bool) (said verdict) {
@@ -77,8 +77,8 @@ func (c *Compiler) asked(r Rule) test {
 	}
 }
 
-// omits ends the tag for nil, and for other empty values if empty is set. For validator, what a pointer points to is
-// never empty.
+// omits returns a test that ends the tag for nil, and for other empty values if empty is set. For validator,
+// the value behind a pointer is never empty.
 func omits(empty bool) test {
 	return func(v reflect.Value, indirect bool) verdict {
 		nilable := v.Kind() == reflect.Slice || v.Kind() == reflect.Map

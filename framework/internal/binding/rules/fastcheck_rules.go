@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-// nativeTest is the test for a rule about a size, a bound or a list of words, whose parameter
-// it reads as validator does; nil for any other rule.
+// nativeTest returns a test for a rule about a size, a bound or a list of words. It reads the rule's parameter
+// as validator does. For any other rule it returns nil.
 func nativeTest(r Rule, t reflect.Type) test {
 	switch r.Name {
 	case "oneof":
@@ -50,7 +50,7 @@ func nativeTest(r Rule, t reflect.Type) test {
 	return nil
 }
 
-// comparisons decide by the order of a value and the rule's parameter.
+// comparisons report whether a rule holds, from the order of a value and the rule's parameter.
 var comparisons = map[string]func(order int) bool{
 	"min": func(o int) bool { return o >= 0 }, "gte": func(o int) bool { return o >= 0 }, "gt": func(o int) bool { return o > 0 },
 	"max": func(o int) bool { return o <= 0 }, "lte": func(o int) bool { return o <= 0 }, "lt": func(o int) bool { return o < 0 },

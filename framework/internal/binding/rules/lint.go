@@ -18,9 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// lint runs every rule once on a sample, because validator panics at the first use of a tag
-// that it cannot read, which would be in production. owner is the struct whose members the rule
-// may name.
+// lint runs every rule once on a sample. Otherwise validator would panic in production, at the first use of a
+// tag that it cannot read. owner is the struct with the members that a rule may name.
 func (c *Compiler) lint(k *Constraints, t, owner reflect.Type) bool {
 	t = gotype.Deref(t)
 	ok := true
@@ -50,7 +49,7 @@ func (c *Compiler) lint(k *Constraints, t, owner reflect.Type) bool {
 	return c.lint(k.Elem, t.Elem(), owner) && ok
 }
 
-// strayWord reports a rule that seems to be meant as a word of the list of choices before it.
+// strayWord reports whether a rule looks like a word of the list of choices before it, and files a fault.
 func (c *Compiler) strayWord(before, r Rule, t reflect.Type) bool {
 	if !before.lists() || r.structural() || r.Param != "" || len(r.alts) > 0 || r.check != nil {
 		return false
@@ -129,7 +128,7 @@ func (c *Compiler) lintAlternatives(r Rule, t, owner reflect.Type) bool {
 // undefined is the beginning of validator's panic for an unknown rule.
 const undefined = "Undefined validation function"
 
-// unworkable words validator's panic as a fault of the tag.
+// unworkable files a fault for a rule that made validator panic.
 func (c *Compiler) unworkable(r Rule, t reflect.Type, panicked string) {
 	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
 	switch number := strings.HasPrefix(panicked, "strconv."); {
@@ -146,7 +145,7 @@ func (c *Compiler) unworkable(r Rule, t reflect.Type, panicked string) {
 	}
 }
 
-// placeOf says where a rule belongs that does not fit t.
+// placeOf returns advice on where to use a rule that does not fit t.
 func (c *Compiler) placeOf(r Rule, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:
@@ -199,8 +198,8 @@ func (c *Compiler) meantRule(r Rule) string {
 	return "Correct it, or add it with framework.Validation"
 }
 
-// lintNames checks that named members exist: otherwise validator silently fails the rule
-// always, or never.
+// lintNames reports whether the named members exist. If not, it files a fault, because validator would
+// silently fail the rule always, or never.
 func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
 	for _, name := range names {
 		switch found, nilable := leads(owner, name); {
@@ -217,9 +216,9 @@ func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
 	return true
 }
 
-// leads walks from a struct along a path of field names. found is false if there is no such field, and nilable says
-// that one on the way belongs to an embedded pointer. What is behind an interface, an index or a value that
-// validator replaces is not known.
+// leads follows a path of field names from a struct. found is false if there is no such field. nilable is set
+// if a field on the way belongs to an embedded pointer. What is behind an interface, an index or a value that
+// validator replaces is unknown, and counts as found.
 func leads(t reflect.Type, path string) (found, nilable bool) {
 	for name := range strings.SplitSeq(path, ".") {
 		t = gotype.Deref(t)
@@ -246,8 +245,8 @@ func leads(t reflect.Type, path string) (found, nilable bool) {
 	return true, nilable
 }
 
-// filled reports whether a member of an embedded struct has a default, which makes the pointer to the struct in
-// each call.
+// filled reports whether a member of an embedded struct has a default. In each call, the default allocates the
+// struct.
 func filled(t reflect.Type) bool {
 	for f := range t.Fields() {
 		if _, has := f.Tag.Lookup("default"); has && f.IsExported() {
@@ -284,8 +283,8 @@ func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
 	return true
 }
 
-// lintGiven refuses a rule that asks whether a member was sent that has a default. One that is zero counts as not
-// given.
+// lintGiven files a fault for a rule that asks whether a member with a default was sent. A default that is
+// zero counts as not given.
 func (c *Compiler) lintGiven(r Rule, owner reflect.Type, names []string) bool {
 	for _, name := range names {
 		f, _ := gotype.Deref(owner).FieldByName(name)
@@ -298,24 +297,25 @@ func (c *Compiler) lintGiven(r Rule, owner reflect.Type, names []string) bool {
 	return true
 }
 
-// zeroDefault reports whether text is the zero of t. The text forms of types that have their own are not read.
+// zeroDefault reports whether text is the zero value of t. It does not read the text forms of types with
+// methods of their own.
 func zeroDefault(t reflect.Type, text string) bool {
 	kind := t.Kind()
 	p := reflect.PointerTo(t)
-	if kind >= reflect.Int && kind <= reflect.Float64 && !p.Implements(gotype.TextReader) && !p.Implements(gotype.JSONReader) { // a duration is one of these
+	if kind >= reflect.Int && kind <= reflect.Float64 && !p.Implements(gotype.TextReader) && !p.Implements(gotype.JSONReader) { // also a duration
 		return strings.Trim(text, "+-0.hmsnuµ") == ""
 	}
 	return kind != reflect.Pointer && slices.Contains([]string{"", "0", "0s", "false"}, text)
 }
 
-// tryRule runs one rule on a value and returns the verdict, or what validator panicked with.
+// tryRule runs one rule on a value. It returns the verdict, or the text of validator's panic.
 func tryRule(v *validator.Validate, r Rule, value reflect.Value) (holds bool, problem string) {
 	defer func() {
 		if p := recover(); p != nil {
 			problem = jsontext.Clip(report.OneLine(fmt.Sprint(p)), 120)
 		}
 	}()
-	if value.Kind() == reflect.Struct { // validator runs rules of structs only as members
+	if value.Kind() == reflect.Struct { // validator runs rules on a struct only if the struct is a member
 		member := reflect.StructField{Name: "V", Type: value.Type(), Tag: reflect.StructTag("validate:" + strconv.Quote(r.encode()))}
 		owner := reflect.New(reflect.StructOf([]reflect.StructField{member})).Elem()
 		owner.Field(0).Set(value)
@@ -324,8 +324,7 @@ func tryRule(v *validator.Validate, r Rule, value reflect.Value) (holds bool, pr
 	return v.Var(value.Interface(), r.encode()) == nil, ""
 }
 
-// Sample is a value of t without nil and without empty containers, to depth
-// levels.
+// Sample returns a value of t without nil and without empty containers, to the given depth.
 func Sample(t reflect.Type, depth int) reflect.Value {
 	v := reflect.New(t).Elem()
 	if depth == 0 {

@@ -8,11 +8,11 @@ import (
 	"reflect"
 )
 
-// judged reports whether t has the method that r, of the kind ruleMethod, names, and its first result
-// is one that validator understands, a bool or an error. For an interface that is not known.
+// judged reports whether t has the method that r, a rule of the name ruleMethod, wants, and the first result of
+// the method is a bool or an error. For an interface, the method is not known, and judged returns true.
 //
-// Like validator's own code it looks a method up whose name the linker does not know, which makes it
-// keep all methods of all types. Hence validator's tag.
+// Like validator, it looks up a method by a name that the linker does not know, so the linker keeps all methods
+// of all types. The build tag of validator avoids that.
 func judged(r Rule, t reflect.Type) bool {
 	if t.Kind() == reflect.Interface || has(t, ValuerType) {
 		return true

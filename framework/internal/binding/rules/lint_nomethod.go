@@ -4,7 +4,7 @@ package rules
 
 import "reflect"
 
-// judged is false: built with this tag, validator cannot call methods.
+// judged returns false: if validator is built with this tag, it cannot call methods.
 func judged(Rule, reflect.Type) bool { return false }
 
 func methodAdvice(Rule) string {

@@ -9,13 +9,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-// lintRelation refuses a rule that compares values of t with another field if validator cannot
-// compare them. It looks at the kinds alone: values of different kinds are never equal, greater
-// or less for it, so that every call would be judged wrong.
+// lintRelation refuses a rule that compares a value of t with another field, if validator cannot compare them.
+// It looks only at the kinds: for validator, values of different kinds are never equal, greater or less, so it
+// would refuse every call.
 func (c *Compiler) lintRelation(r Rule, t, owner reflect.Type) bool {
 	other := fieldAt(owner, r.Param)
 	if other == nil || t.Kind() == reflect.Interface || other.Kind() == reflect.Interface {
-		return true // nothing is known of the values
+		return true // the values are not known
 	}
 	problem := fmt.Sprintf("validate rule %q cannot compare %s with %s", r, t, other)
 	switch r.Name {
@@ -61,8 +61,8 @@ func canCompare(rule string, t reflect.Type) bool {
 	return true
 }
 
-// fieldAt returns the type of the field that a rule names, without pointers; nil if it is not
-// found.
+// fieldAt returns the type of the field that a rule names, without pointers. It returns nil if there is no
+// such field.
 func fieldAt(owner reflect.Type, path string) reflect.Type {
 	t := gotype.Deref(owner)
 	for name := range strings.SplitSeq(path, ".") {
@@ -78,8 +78,8 @@ func fieldAt(owner reflect.Type, path string) reflect.Type {
 	return t
 }
 
-// lintValue refuses a value that a presence rule compares with a field, if validator cannot read
-// it as one of the field's kind: it would panic with every call.
+// lintValue refuses a value that a presence rule compares with a field, if validator cannot read it as a value
+// of the field's kind: validator would panic in every call.
 func (c *Compiler) lintValue(r Rule, owner reflect.Type, name, value string) bool {
 	t := fieldAt(owner, name)
 	if t == nil || readable(t, value) {
@@ -90,7 +90,7 @@ func (c *Compiler) lintValue(r Rule, owner reflect.Type, name, value string) boo
 	return false
 }
 
-// readable reports whether validator reads value as one of t's kind.
+// readable reports whether validator reads value as a value of t's kind.
 func readable(t reflect.Type, value string) bool {
 	var err error
 	switch t.Kind() {
@@ -115,7 +115,7 @@ func readable(t reflect.Type, value string) bool {
 	return err == nil
 }
 
-// kindWords says what a value compared with a field of type t must be.
+// kindWords describes the values that can be compared with a field of type t.
 func kindWords(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Array:
@@ -128,8 +128,8 @@ func kindWords(t reflect.Type) string {
 	return "a value of " + t.String()
 }
 
-// lintUnique refuses unique on elements that validator cannot put into a map, or that are different keys of it
-// although their JSON is equal.
+// lintUnique refuses unique on elements that validator cannot put into a map, and on elements that are
+// different keys of a map although their JSON is equal.
 func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 	if r.Name != "unique" || t.Kind() != reflect.Slice && t.Kind() != reflect.Array && t.Kind() != reflect.Map {
 		return true
@@ -137,7 +137,7 @@ func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 	key := pointee(t.Elem())
 	if r.Param != "" && t.Kind() != reflect.Map {
 		if key.Kind() != reflect.Struct {
-			return true // validator panics with the sample, also without such a field
+			return true // the sample makes validator panic, also if there is no such field
 		}
 		field, ok := key.FieldByName(r.Param)
 		if !ok {
@@ -164,7 +164,7 @@ func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 	return false
 }
 
-// pointee is the type behind the one pointer that validator looks through.
+// pointee returns the type behind the one pointer that validator follows.
 func pointee(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -172,18 +172,19 @@ func pointee(t reflect.Type) reflect.Type {
 	return t
 }
 
-// holdsAny reports whether a comparable type may hold a value that is not: anything that JSON has.
+// holdsAny reports whether a value of a comparable type may contain any JSON value, which Go may not be able
+// to compare.
 func holdsAny(t reflect.Type) bool {
 	return someFlat(t, func(t reflect.Type) bool { return t.Kind() == reflect.Interface && t.NumMethod() == 0 })
 }
 
-// byValue reports whether Go compares values of a comparable type by what their JSON says. Types that read
-// themselves are taken to do so, as times and addresses do.
+// byValue reports whether Go compares values of a comparable type by what their JSON contains. It assumes so
+// for types that decode themselves, such as times and addresses.
 func byValue(t reflect.Type) bool {
 	return !someFlat(t, func(t reflect.Type) bool { return t.Kind() == reflect.Pointer })
 }
 
-// someFlat reports whether is holds for t, or for a part of its values that is not behind a pointer.
+// someFlat reports whether is returns true for t, or for the type of a part of t that is not behind a pointer.
 func someFlat(t reflect.Type, is func(reflect.Type) bool) bool {
 	switch {
 	case is(t):

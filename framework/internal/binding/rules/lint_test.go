@@ -17,8 +17,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 )
 
-// TestTextRulesOnOtherTypes: a rule that no value of a type passes is a fault, and one
-// that tells values apart is none. validator decides, on more values than a compile looks at.
+// TestTextRulesOnOtherTypes checks that a rule that no value of a type passes is a fault, and that a rule that
+// some values pass is not. Validator decides, on more values than Compile tries.
 func TestTextRulesOnOtherTypes(t *testing.T) {
 	t.Parallel()
 	judge := validator.New(validator.WithRequiredStructEnabled())
@@ -56,7 +56,7 @@ func TestTextRulesOnOtherTypes(t *testing.T) {
 	}
 }
 
-// verdicts are what validator says of many values.
+// verdicts are the results of validator for many values.
 func verdicts(judge *validator.Validate, typ reflect.Type, tag string) (yes, no int, panics bool) {
 	defer func() { panics = recover() != nil }()
 	for i := range 400 {
@@ -106,7 +106,7 @@ type (
 	lChecks int
 )
 
-// lUUID is a type as package uuid has it.
+// lUUID is a type like the one in package uuid.
 type lUUID [16]byte
 
 func (u *lUUID) UnmarshalText(text []byte) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-// ValuerType is the interface of types for which validator judges another value in their place.
+// ValuerType is the interface of types that give validator another value to judge.
 var ValuerType = reflect.TypeFor[validator.Valuer]()
 
 // lintVerdict refuses rules for texts that no value of t passes. For most of them validator
@@ -81,22 +81,22 @@ func (c *Compiler) hopeless(r Rule, t reflect.Type) bool {
 	})
 }
 
-// measuresArray reports whether the rule is about the length of an array, and no other value is judged in its place.
+// measuresArray reports whether the rule is about the length of an array, and validator judges the array
+// itself.
 func measuresArray(r Rule, t reflect.Type) bool {
 	return t.Kind() == reflect.Array && (r.isSize() || r.Name == "eq" || r.Name == "ne") && !has(t, ValuerType)
 }
 
-// foreseeable leaves out types and rules for which validator's verdict on a few values says
-// nothing about others.
+// foreseeable reports whether validator's verdict on a few values of t applies to all values.
 func foreseeable(r Rule, t reflect.Type) bool {
 	switch {
 	case t.Kind() == reflect.String, t.Kind() == reflect.Interface, has(t, ValuerType):
 		return false
 	case t.Kind() == reflect.Struct && HasRules(t, map[reflect.Type]bool{}):
-		return false // it is judged with its members
+		return false // validator judges it with its members
 	case r.check != nil, r.structural(), r.between(), nativeTest(r, t) != nil:
 		return false
-	case strings.HasPrefix(r.Name, "uuid"), r.Name == "ulid": // these ask a type for its text
+	case strings.HasPrefix(r.Name, "uuid"), r.Name == "ulid": // validator calls String for these
 		return t == gotype.DurationType || !has(t, stringerType)
 	}
 	return true
@@ -111,7 +111,7 @@ func has(t, methods reflect.Type) bool {
 // probes returns values of t. If a rule makes sense for t, at least one of them passes.
 func probes(t reflect.Type) []reflect.Value {
 	out := []reflect.Value{reflect.Zero(t), Sample(t, 3)}
-	for _, code := range []int64{8, 18, 40} { // of a country and a currency, with a check digit, of a country in the EU
+	for _, code := range []int64{8, 18, 40} { // a country and a currency; a valid check digit; a country in the EU
 		v := reflect.New(t).Elem()
 		switch {
 		case v.CanInt():

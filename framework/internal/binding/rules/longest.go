@@ -11,9 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 )
 
-// longest is how many bytes a text of a format can have. A longer one is refused before
-// validator looks at it, because its expressions need seconds for texts of megabytes. Formats
-// that have no bound are not listed.
+// longest is the size in bytes of the longest text of a format. A longer text is refused before validator
+// looks at it, because validator's expressions need seconds for texts of megabytes. Formats without a bound
+// are not listed.
 var longest = map[string]int{
 	"hostname": 254, "hostname_rfc1123": 254, "fqdn": 254, "hostname_port": 260, "hostname_label": 63, "dns_rfc1035_label": 63,
 	"email": 320, "e164": 16, "port": 5,
@@ -32,7 +32,7 @@ var longest = map[string]int{
 	"postcode_iso3166_alpha2": 16, "postcode_iso3166_alpha2_field": 16, "credit_card": 32, "luhn_checksum": 64, "cron": 1024,
 }
 
-// bound returns how many bytes a text that satisfies the rules can have; 0: no rule bounds it.
+// bound returns the size in bytes of the longest text that can satisfy the rules. It returns 0 if no rule has a bound.
 func (c *Constraints) bound() int {
 	least := 0
 	for _, r := range c.Rules {
@@ -56,7 +56,7 @@ func (c *Constraints) limit() {
 // TooLong reports whether the rules exclude every text of n bytes.
 func (c *Constraints) TooLong(n int) bool { return c != nil && c.longest > 0 && n > c.longest }
 
-// bound is the largest bound of the alternatives, if all have one.
+// bound returns the bound of a rule. For alternatives it returns the largest bound, if all have one.
 func (r Rule) bound() int {
 	if len(r.alts) == 0 {
 		return longest[r.Name]
@@ -82,8 +82,8 @@ func (r Rule) hasForm() bool {
 	return r.Name == "datetime" || longest[r.Name] > 0
 }
 
-// refuseLong finds formats whose bound no decoder applies: in keys, in values of any type, and beside
-// an alternative without a bound, as in email|jwt. Such a format must itself refuse what is too long.
+// refuseLong finds formats with a bound that no decoder applies: in keys, in values of any type, and beside an
+// alternative without a bound, as in email|jwt. For these formats, validator itself must refuse long texts.
 func (c *Compiler) refuseLong(k *Constraints, t reflect.Type, key bool) {
 	if k == nil {
 		return
@@ -101,7 +101,7 @@ func (c *Compiler) refuseLong(k *Constraints, t reflect.Type, key bool) {
 				c.Long = map[string]bool{}
 			}
 			c.Long[alt.Name] = true
-			c.judge = nil // it does not refuse yet
+			c.judge = nil // it was made without this format
 		}
 	}
 	if k.Keys != nil && t.Kind() == reflect.Map {
@@ -113,10 +113,10 @@ func (c *Compiler) refuseLong(k *Constraints, t reflect.Type, key bool) {
 	}
 }
 
-// plain has validator's own functions only. Nothing is registered with it, so all plans share it.
+// plain is a validator without functions of this package. All plans share it.
 var plain = sync.OnceValue(func() *validator.Validate { return validator.New() })
 
-// builtIn is the verdict of validator's own function.
+// builtIn returns the verdict of validator's own function.
 func builtIn(fl validator.FieldLevel, tag string) bool {
 	return plain().Var(fl.Field().Interface(), Rule{Name: tag, Param: fl.Param()}.encode()) == nil
 }

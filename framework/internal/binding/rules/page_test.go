@@ -16,7 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
-// page is docs/validation.md. This test writes its tables from what Compile does with each tag.
+// page is docs/validation.md. This test writes the tables of the page from what Compile does with each tag.
 const page = "../../../../docs/validation.md"
 
 var update = flag.Bool("update", false, "write the tables of docs/validation.md again")
@@ -111,7 +111,7 @@ var pageGroups = []pageGroup{
 	},
 }
 
-// structuralTags steer the reading and are told in the page's prose.
+// structuralTags control how values are read. The prose of the page describes them.
 var structuralTags = []string{"required", "omitempty", "omitnil", "omitzero", "dive", "keys", "endkeys", "structonly", "nostructlevel"}
 
 // pageBegin and pageEnd enclose the tables in the page. The text around them is written by hand.
@@ -173,7 +173,7 @@ func TestValidationPage(t *testing.T) {
 	}
 }
 
-// TestSentencesShowWhatPasses: the example in a rule's words is one.
+// TestSentencesShowWhatPasses checks that the example in the sentence of a rule passes the rule.
 func TestSentencesShowWhatPasses(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -210,7 +210,7 @@ func pageStruct(t reflect.Type, tag string) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{v, {Name: "Other", Type: t, Tag: `json:"other,omitempty"`}})
 }
 
-// pageRows are the rows of one tag: kinds with the same effect share one.
+// pageRows returns the rows of one tag. Kinds with the same effect share a row.
 func pageRows(t *testing.T, tag string, kinds []string) []string {
 	t.Helper()
 	var effects []string
@@ -232,7 +232,7 @@ func pageRows(t *testing.T, tag string, kinds []string) []string {
 	return rows
 }
 
-// pageEffect is what the tag adds to the schema of a member.
+// pageEffect returns what the tag adds to the schema of a member.
 func pageEffect(t *testing.T, typ reflect.Type, tag string) string {
 	t.Helper()
 	p, faults := binding.Compile(pageStruct(typ, tag), binding.Input, binding.Options{})

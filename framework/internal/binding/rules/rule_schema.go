@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// express writes the rule as keywords into k and reports whether they say all
-// that the rule demands. Agreement with validator is measured by the tests.
+// express writes the rule as keywords into k, and reports whether they express
+// all that the rule demands. Tests compare the keywords with validator.
 //
 //	rule            text              number             list           map
 //	min, gte        minLength         minimum            minItems       minProperties
@@ -42,7 +42,7 @@ func (r Rule) express(v Value, k *schema.Keywords) bool {
 		for _, w := range schema.Parse(r.check.Schema) {
 			k.Demand(w.Name, w.Value)
 		}
-		return false // the keywords need not say all, so the reader gets the sentence, too
+		return false // the keywords may not express all, so the schema also has the sentence
 	}
 	if r.isSize() {
 		return r.expressSize(what, k)
@@ -60,7 +60,7 @@ func (r Rule) express(v Value, k *schema.Keywords) bool {
 		return v.comparableOnWire()
 	}
 	if what != TextKind {
-		// Numbers are numeric; validator says so of their text form.
+		// A number is numeric. Validator checks its text form.
 		return what.IsNumber() && (r.Name == "number" || r.Name == "numeric")
 	}
 	return r.expressText(k)
@@ -73,8 +73,8 @@ func (r Rule) isSize() bool {
 
 var sizeRules = []string{"min", "gte", "max", "lte", "gt", "lt", "len"}
 
-// comparableOnWire reports whether the elements of v are equal in Go, as validator compares them, exactly if
-// their JSON is equal, as uniqueItems compares it.
+// comparableOnWire reports whether the elements of v are equal in Go exactly if their JSON is equal. Validator
+// compares the Go values, and uniqueItems compares the JSON.
 func (v Value) comparableOnWire() bool {
 	if v.Elem == nil {
 		return false
@@ -131,7 +131,7 @@ func (r Rule) countBounds(k *schema.Keywords, low, high string) bool {
 	return true
 }
 
-// number reads a rule's parameter as validator does for the kind.
+// number reads the parameter of a rule as validator does for the kind.
 func (r Rule) number(what Kind) ([]byte, bool) {
 	switch what {
 	case IntKind:
@@ -312,7 +312,7 @@ func ecmaQuote(s string) string {
 	return out.String()
 }
 
-// sentence says in words what no keyword says.
+// sentence returns the rule in words.
 func (r Rule) sentence(v Value, owner reflect.Type) string {
 	if r.check != nil {
 		return r.check.sentence()
@@ -383,12 +383,13 @@ func (v Value) elemType() reflect.Type {
 	return v.Elem().T
 }
 
-// LayoutExample is a time in a layout of package time.
+// LayoutExample returns a time in a layout of package time.
 func LayoutExample(layout string) string {
 	return time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC).Format(layout)
 }
 
-// relation describes rules between members, by the members' names on the wire.
+// relation describes a rule between members, with the names of the members on the wire. It returns false for
+// other rules.
 func relation(r Rule, owner reflect.Type) (string, bool) {
 	other := wireName(owner, r.Param)
 	if text, ok := fieldSentences[r.Name]; ok {
@@ -405,7 +406,7 @@ func relation(r Rule, owner reflect.Type) (string, bool) {
 			pairs = append(pairs, wireName(owner, words[i])+" is "+words[i+1])
 		}
 		joint := " and "
-		if r.Name == "required_unless" || r.Name == "excluded_unless" { // one of them is enough
+		if r.Name == "required_unless" || r.Name == "excluded_unless" { // one pair is enough
 			joint = " or "
 		}
 		return text + " " + strings.Join(pairs, joint) + ".", true
@@ -424,7 +425,8 @@ func relation(r Rule, owner reflect.Type) (string, bool) {
 	return text + " " + strings.Join(words, joint) + plural, true
 }
 
-// wireName is a path of Go fields as the caller writes it: with the members' names, and without embedded structs.
+// wireName returns a path of Go fields as the caller writes it: with the names of the members, and without
+// embedded structs.
 func wireName(t reflect.Type, path string) string {
 	var names []string
 	for step := range strings.SplitSeq(path, ".") {
@@ -451,7 +453,7 @@ func wireName(t reflect.Type, path string) string {
 	return strings.Join(names, ".")
 }
 
-// taggedName is the name that the tags of a field give it, or "".
+// taggedName returns the name that the tags of a field give it, or "".
 func taggedName(sf reflect.StructField) string {
 	for _, key := range []string{"json", "uri"} {
 		if name, _, _ := strings.Cut(sf.Tag.Get(key), ","); name != "" && name != "-" {
@@ -461,7 +463,7 @@ func taggedName(sf reflect.StructField) string {
 	return ""
 }
 
-// elementType is the type of the elements of a list or map; nil for other types.
+// elementType returns the type of the elements of a list or map, and nil for other types.
 func elementType(t reflect.Type) reflect.Type {
 	switch t = gotype.Deref(t); {
 	case t == nil:

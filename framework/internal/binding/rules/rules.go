@@ -13,11 +13,11 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
 
-// Rule is one component of a validate tag; alts are the parts of a|b.
+// Rule is one component of a validate tag. alts are the parts of a|b.
 type Rule struct {
 	Name, Param string
 	alts        []Rule
-	check       *Check // the application's own check; nil: a rule of validator
+	check       *Check // the check of the application; nil for a rule of validator
 }
 
 // String returns the rule as it stands in a tag, with its parameter unescaped.
@@ -40,7 +40,7 @@ func (r Rule) text(escape func(string) string) string {
 	return r.Name + "=" + escape(r.Param)
 }
 
-// commonName is the rule's name; for alternatives with an alias, that.
+// commonName returns the name of the rule. For alternatives it returns their alias, or the whole rule as text.
 func (r Rule) commonName() string {
 	if len(r.alts) == 0 {
 		return r.Name
@@ -54,15 +54,15 @@ func (r Rule) commonName() string {
 	return text
 }
 
-// Constraints are the rules of one level of a value: of the value itself, of its map keys, and
-// (behind dive) of its elements. A nil *constraints demands nothing.
+// Constraints are the rules of one level: of a value, of the keys of a map, and (after dive) of the elements.
+// A nil *Constraints demands nothing.
 type Constraints struct {
 	Rules   []Rule
 	Keys    *Constraints
 	Elem    *Constraints
 	present bool // required: present and not null
 	lax     bool // omitempty and similar: may be absent, and is not checked while empty
-	longest int  // bytes of a text that can satisfy the rules; 0: there is no bound
+	longest int  // size in bytes of the longest text that can satisfy the rules; 0: no bound
 	Extra   schema.Keywords
 	notes   []string // sentences for rules that have no keyword
 }
@@ -78,7 +78,7 @@ func (c *Constraints) MustExist() bool { return c != nil && c.present }
 // MayBeAbsent reports whether the tag makes the member optional, as omitempty does.
 func (c *Constraints) MayBeAbsent() bool { return c != nil && c.lax }
 
-// Element returns the rules of the elements, nil if there are none.
+// Element returns the rules of the elements, or nil.
 func (c *Constraints) Element() *Constraints {
 	if c == nil {
 		return nil
@@ -86,7 +86,7 @@ func (c *Constraints) Element() *Constraints {
 	return c.Elem
 }
 
-// KeyRules returns the rules of the keys of a map, nil if there are none.
+// KeyRules returns the rules of the keys of a map, or nil.
 func (c *Constraints) KeyRules() *Constraints {
 	if c == nil {
 		return nil
@@ -101,7 +101,7 @@ var forbidden = map[string]bool{
 	"ip4_addr": true, "ip6_addr": true, "ip_addr": true, "unix_addr": true,
 }
 
-// ruleAliases are validator's own.
+// ruleAliases are the aliases of validator.
 var ruleAliases = map[string]string{
 	"iscolor":         "hexcolor|rgb|rgba|hsl|hsla|cmyk",
 	"country_code":    "iso3166_1_alpha2|iso3166_1_alpha3|iso3166_1_alpha_numeric",
@@ -111,13 +111,13 @@ var ruleAliases = map[string]string{
 // Compiler reads the validate tags of one plan.
 type Compiler struct {
 	*report.Faults
-	Checks []Check             // tags of the application's own
-	Long   map[string]bool     // formats that must refuse long texts by themselves; see [NewValidator]
+	Checks []Check             // tags of the application
+	Long   map[string]bool     // formats with long texts that validator itself must refuse; see [NewValidator]
 	judge  *validator.Validate // for single values; nil until it is needed
 }
 
-// Read reads the validate tag of a field of type t. owner is the struct whose fields the tag may name. It
-// returns nil if there are no rules, and after a fault.
+// Read reads the validate tag of a field of type t. owner is the struct with the fields that the tag may name.
+// Read returns nil if there are no rules, and after a fault.
 func (c *Compiler) Read(tag string, t, owner reflect.Type, v Value) *Constraints {
 	if tag == "" || tag == "-" {
 		return nil
@@ -137,7 +137,8 @@ func (c *Compiler) Read(tag string, t, owner reflect.Type, v Value) *Constraints
 	return out
 }
 
-// lintBytes refuses rules for the single bytes of a text in base64, which neither a schema nor a fault can show.
+// lintBytes refuses rules for the single bytes of a text in base64, because neither a schema nor a fault can
+// show a byte.
 func (c *Compiler) lintBytes(k *Constraints, v Value) bool {
 	for k.Elem != nil && v.Elem != nil {
 		k, v = k.Elem, v.Elem()
@@ -203,8 +204,8 @@ func parseRule(part string) Rule {
 	return Rule{Name: name, Param: strings.ReplaceAll(strings.ReplaceAll(param, "0x2C", ","), "0x7C", "|")}
 }
 
-// settle makes required meaningful for elements: these are always present, so for texts it
-// demands one that is not empty. It also collects the sentences for rules that have no keyword.
+// settle gives required a meaning for elements. They are always present, so required demands a text that is
+// not empty. settle also collects the sentences for rules without a keyword.
 func (c *Constraints) settle(v Value, owner reflect.Type) {
 	for _, r := range c.wordless(v) {
 		c.notes = append(c.notes, r.sentence(v, owner))
@@ -218,7 +219,7 @@ func (c *Constraints) settle(v Value, owner reflect.Type) {
 	if c.Elem == nil {
 		return
 	}
-	if v.Elem == nil { // the type reads itself, so that its schema has no elements
+	if v.Elem == nil { // the type decodes itself, so its schema has no elements
 		for _, r := range c.Elem.wordless(Value{}) {
 			c.notes = append(c.notes, "Of each element: "+r.sentence(Value{T: gotype.Deref(v.T.Elem())}, owner))
 		}
@@ -229,7 +230,7 @@ func (c *Constraints) settle(v Value, owner reflect.Type) {
 	c.Elem.settle(elem, owner)
 }
 
-// notEmpty is what required means for a value that is always present.
+// notEmpty replaces required by min=1 for texts that are always present.
 func (c *Constraints) notEmpty(v Value) {
 	if v.Kind != TextKind && (v.T.Kind() != reflect.String || v.T == gotype.NumberType) {
 		return
@@ -248,7 +249,7 @@ func (c *Constraints) wordless(v Value) []Rule {
 	})
 }
 
-// structural rules control validator and say nothing about a value.
+// structural reports whether the rule controls validator and demands nothing of a value.
 func (r Rule) structural() bool {
 	switch r.Name {
 	case "required", "omitempty", "omitnil", "omitzero", "structonly", "nostructlevel":
@@ -278,7 +279,7 @@ func (c *Constraints) Apply(k *schema.Keywords, v Value) {
 // Relates reports whether a rule looks at other members.
 func (c *Constraints) Relates() bool { return slices.ContainsFunc(c.Rules, Rule.between) }
 
-// Alone is c without the rules that look at other members.
+// Alone returns c without the rules that look at other members.
 func (c *Constraints) Alone() *Constraints {
 	own := *c
 	own.Rules = slices.DeleteFunc(slices.Clone(c.Rules), Rule.between)

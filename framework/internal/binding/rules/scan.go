@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// scans judge formats that have no bound. Validator has a regular expression for each, which
-// takes up to a second for a text of a megabyte. These functions read the text once, and their
-// verdict is the same for every text.
+// scans judge formats without a bound. Validator's regular expressions for them take up to a second for a text
+// of a megabyte. These functions read the text once, and return the same verdict for every text.
 var scans = map[string]func(string) bool{
 	"alpha": func(s string) bool { return s != "" && all(s, isLetter) },
 	"alphaspace": func(s string) bool {
@@ -81,8 +80,8 @@ func scanBase64RawURL(s string) bool {
 	return s != "" && len(s)%4 != 1 && all(s, isBase64URL)
 }
 
-// scanDataURI looks at the beginning only, as validator does: the media type may be missing, and
-// what follows it is not judged.
+// scanDataURI looks only at the beginning, as validator does: the media type may be missing, and the rest of
+// the header is not judged.
 func scanDataURI(s string) bool {
 	head, data, found := strings.Cut(s, ",")
 	return found && strings.HasPrefix(head, "data:") && scanBase64(data, '+', '/')

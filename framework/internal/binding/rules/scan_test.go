@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
-// TestScansAgreeWithValidator: for every text over a small alphabet the verdict is the verdict of
-// validator's own function.
+// TestScansAgreeWithValidator checks, for every text over a small alphabet, that the verdict is the same as
+// the verdict of validator's own function.
 func TestScansAgreeWithValidator(t *testing.T) {
 	t.Parallel()
 	const classes = "aZ@[`{ 0/:é٣\x00\x7f\n\xff"
@@ -49,7 +49,7 @@ func TestScansAgreeWithValidator(t *testing.T) {
 	}
 }
 
-// TestScansAgreeOnEveryByteAndRune looks at each alone, and at both ends of a text.
+// TestScansAgreeOnEveryByteAndRune checks each byte and rune alone, and at both ends of a text.
 func TestScansAgreeOnEveryByteAndRune(t *testing.T) {
 	t.Parallel()
 	own, theirs := judges(t)
@@ -72,8 +72,8 @@ func TestScansAgreeOnEveryByteAndRune(t *testing.T) {
 	}
 }
 
-// TestFormatsAreReadOnce: a new format needs a bound or a function, or validator itself must read
-// the text once.
+// TestFormatsAreReadOnce checks that each format has a bound or a function, unless validator itself reads the
+// text once.
 func TestFormatsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	const byValidator = "url uri http_url https_url urn_rfc2141 urn_rfc8141 json duration lowercase uppercase isdefault iscolor country_code eu_country_code"
@@ -84,13 +84,13 @@ func TestFormatsAreReadOnce(t *testing.T) {
 	}
 }
 
-// judges are the validator of the package, and validator as it comes.
+// judges returns the validator of the package, and an unchanged validator.
 func judges(t *testing.T) (own, theirs *validator.Validate) {
 	t.Helper()
 	return rules.NewValidator(nil, nil), validator.New(validator.WithRequiredStructEnabled())
 }
 
-// texts are all texts of up to longest characters of alphabet.
+// texts yields all texts of up to longest characters of alphabet.
 func texts(alphabet string, longest int) func(func(string) bool) {
 	var extend func(text string, rest int, yield func(string) bool) bool
 	extend = func(text string, rest int, yield func(string) bool) bool {

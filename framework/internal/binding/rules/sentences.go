@@ -1,20 +1,20 @@
 package rules
 
-// formats are rules with a format of JSON Schema's. Formats are annotations to
-// most readers; validator remains the judge, and is stricter in corners
-// (validator refuses a@localhost and schema-less or host-less URLs).
+// formats are the formats of JSON Schema that correspond to rules. Most readers take formats as annotations.
+// Validator judges the values, and is stricter in some cases: it refuses a@localhost, and URLs without a
+// scheme or a host.
 var formats = map[string]string{
 	"email": "email", "url": "uri", "uri": "uri", "http_url": "uri", "https_url": "uri",
 	"uuid": "uuid", "uuid_rfc4122": "uuid", "ipv4": "ipv4", "ipv6": "ipv6",
 	"hostname": "hostname", "hostname_rfc1123": "hostname", "fqdn": "hostname",
 }
 
-// formatNotes say what is special about a rule with a format.
+// formatNotes describe what is special about a rule with a format.
 var formatNotes = map[string]string{
 	"http_url": "An http or https URL.", "https_url": "An https URL.", "fqdn": "A full host name such as www.example.com.",
 }
 
-// sentences are for rules that no keyword expresses.
+// sentences describe rules that no keyword expresses.
 var sentences = map[string]string{
 	"iscolor":                    "A color such as #ff8800.",
 	"country_code":               "A country code such as DE.",

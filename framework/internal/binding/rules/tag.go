@@ -11,7 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-// RegisterRules gives v the tags of t and of the structs embedded in it, with the rules that keep accepts.
+// RegisterRules registers the tags of t, and of the structs embedded in it, with v. It keeps only the rules
+// that keep accepts.
 func RegisterRules(v *validator.Validate, t reflect.Type, done map[reflect.Type]bool, keep func(Rule) bool) {
 	if done[t] {
 		return
@@ -27,7 +28,7 @@ func RegisterRules(v *validator.Validate, t reflect.Type, done map[reflect.Type]
 	v.RegisterStructValidationMapRules(rules, reflect.New(t).Interface())
 }
 
-// Rewritten is the tag that validator gets for a field, with the rules that keep accepts.
+// Rewritten returns the tag of a field for validator, with the rules that keep accepts.
 func Rewritten(sf reflect.StructField, keep func(Rule) bool) string {
 	tag := sf.Tag.Get("validate")
 	if tag == "-" || sf.Tag.Get("json") == "-" {
@@ -37,7 +38,7 @@ func Rewritten(sf reflect.StructField, keep func(Rule) bool) string {
 	if tag != "" {
 		read, ok := parseTag(tag)
 		if !ok {
-			return "-" // a fault already
+			return "-" // Read has filed a fault
 		}
 		c = cmp.Or(read.only(keep), c)
 	}
@@ -66,11 +67,11 @@ func (c *Constraints) HasPresence() bool {
 	return here || c.Keys.HasPresence() || c.Elem.HasPresence()
 }
 
-// EndsTag reports whether validator asks no rules behind this one, and none inside of the struct.
+// EndsTag reports whether validator ignores the rules behind this one, and all rules inside the struct.
 func (r Rule) EndsTag() bool { return r.Name == "structonly" || r.Name == "nostructlevel" }
 
-// only is c with the rules that keep accepts, on all levels; nil if no rule is left. Those that end a tag for
-// validator are last.
+// only returns c with the rules that keep accepts, on all levels. It returns nil if no rule is left. Rules
+// that end a tag for validator come last.
 func (c *Constraints) only(keep func(Rule) bool) *Constraints {
 	if c == nil {
 		return nil
@@ -84,12 +85,12 @@ func (c *Constraints) only(keep func(Rule) bool) *Constraints {
 	case own.Plain():
 		return nil
 	case own.Keys != nil && own.Elem == nil:
-		own.Elem = &Constraints{} // keys stand behind dive
+		own.Elem = &Constraints{} // in a tag, keys follow dive
 	}
 	return &own
 }
 
-// OwnTag renders the rules of a level for validator, without the rules of the levels inside.
+// OwnTag returns the rules of a level as a tag for validator, without the rules of the levels inside.
 func (c *Constraints) OwnTag(t reflect.Type, element bool) string {
 	return strings.Join(c.ownTags(t, element), ",")
 }
@@ -109,7 +110,7 @@ func (c *Constraints) ownTags(t reflect.Type, element bool) (parts []string) {
 	return parts
 }
 
-// Tag renders a level for validator, with the levels inside.
+// Tag returns the rules of a level as a tag for validator, with the levels inside.
 func (c *Constraints) Tag(t reflect.Type, element bool) string {
 	parts := c.ownTags(t, element)
 	if c.Elem == nil {
@@ -131,12 +132,12 @@ func (c *Constraints) Tag(t reflect.Type, element bool) string {
 	return strings.Join(parts, ",")
 }
 
-// encode writes the rule as it was, with validator's escapes.
+// encode returns the rule as it stands in a tag, with validator's escapes.
 func (r Rule) encode() string { return r.text(escapes.Replace) }
 
 var escapes = strings.NewReplacer(",", "0x2C", "|", "0x7C")
 
-// DivesTo is how many containers are around a struct; 0 if t leads to none.
+// DivesTo returns how many containers are around a struct. It returns 0 if t does not lead to a struct.
 func DivesTo(t reflect.Type) int {
 	seen := map[reflect.Type]bool{}
 	for n := 0; !seen[t]; {
@@ -153,7 +154,7 @@ func DivesTo(t reflect.Type) int {
 			}
 			return n
 		case reflect.Interface:
-			return n * min(t.NumMethod(), 1) // a union's variants are structs
+			return n * min(t.NumMethod(), 1) // the variants of a union are structs
 		default:
 			return 0
 		}
@@ -171,7 +172,7 @@ func HasRules(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return HasRules(t.Elem(), seen)
 	case reflect.Interface:
-		return t.NumMethod() > 0 // a variant may have some
+		return t.NumMethod() > 0 // a variant may have rules
 	case reflect.Struct:
 		for sf := range t.Fields() {
 			tag := sf.Tag.Get("validate")

@@ -22,7 +22,7 @@ func (k *Keywords) Lower(name string, bound []byte) {
 	}
 }
 
-// DropBound removes an inclusive bound that an exclusive one makes idle.
+// DropBound removes an inclusive bound that an exclusive bound makes redundant.
 func (k *Keywords) DropBound(name string, exclusive []byte, sign int) {
 	if old, ok := k.Get(name); ok && CompareNumbers(old, exclusive)*sign >= 0 {
 		k.Drop(name)
@@ -39,8 +39,8 @@ func CompareNumbers(a, b []byte) int {
 	return x.Compare(y)
 }
 
-// Narrow demands one of some values by the keyword name. It drops bounds that all of the
-// values keep, such as the bounds of the type.
+// Narrow demands one of some values by a keyword. It drops bounds that all of the values satisfy, such as the
+// bounds of the type.
 func (k *Keywords) Narrow(name string, keyword []byte, values ...[]byte) {
 	low, hasLow := k.Get("minimum")
 	if hasLow && !slices.ContainsFunc(values, func(v []byte) bool { return CompareNumbers(v, low) < 0 }) {

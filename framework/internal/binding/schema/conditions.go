@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// conditions are clauses for what a schema demands besides a type: the caller may have broken
+// conditions returns a clause for each demand of a schema other than its type. The caller may have violated
 // any of them.
 func conditions(k Keywords) []string {
 	var out []string
@@ -28,7 +28,7 @@ func conditions(k Keywords) []string {
 	return out
 }
 
-// clause words a schema that is a part of k, without repeating k: "text that ends with ..."
+// clause describes a schema that is a part of k, without repeating k: "text that ends with ..."
 // becomes "that ends with ...".
 func clause(k Keywords, part []byte) string {
 	inner := Parse(part)
@@ -47,7 +47,7 @@ func clause(k Keywords, part []byte) string {
 	return "that is " + words
 }
 
-// notWords is the clause for values that are excluded.
+// notWords returns the clause for excluded values.
 func notWords(k Keywords) string {
 	switch {
 	case k.Has("const"):
@@ -60,7 +60,7 @@ func notWords(k Keywords) string {
 	return ""
 }
 
-// ElementTexts are the elements of a list as JSON.
+// ElementTexts returns the elements of a list as JSON texts.
 func ElementTexts(raw []byte) []string {
 	var out []string
 	for item := range jsontext.Elements(raw) {
@@ -69,7 +69,7 @@ func ElementTexts(raw []byte) []string {
 	return out
 }
 
-// patternWords explains the patterns that come from rules.
+// patternWords describes the patterns that come from rules.
 func patternWords(pattern string) string {
 	for name, p := range Patterns {
 		if p == pattern {
@@ -81,7 +81,7 @@ func patternWords(pattern string) string {
 	return patternClause(pattern, "that begins with ", "that ends with ", "that contains ", "that matches ")
 }
 
-// patternClause words a pattern for a plain text, or says matches and the pattern.
+// patternClause describes a pattern. If the pattern is not a plain text, it returns matches and the pattern.
 func patternClause(pattern, begins, ends, contains, matches string) string {
 	text, plain := Literal(pattern)
 	from, to := strings.HasPrefix(pattern, "^"), strings.HasSuffix(pattern, "$")
@@ -99,7 +99,8 @@ func patternClause(pattern, begins, ends, contains, matches string) string {
 
 var escaped = regexp.MustCompile(`\\([\^$\\.*+?()\[\]{}|/])`)
 
-// Literal is the text of a pattern that is only one: ^prefix, suffix$.
+// Literal returns the text of a pattern without its anchors, as in ^prefix and suffix$. It returns false if
+// the pattern is not a plain text.
 func Literal(pattern string) (string, bool) {
 	text := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
 	text = strings.ReplaceAll(text, `\x2d`, "-")

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// MemberWords says which members an object has.
+// MemberWords describes the members of an object.
 func MemberWords(names []string, some bool) string {
 	if !some {
 		return " without members"
@@ -18,14 +18,14 @@ func MemberWords(names []string, some bool) string {
 	return " with " + strings.Join(report.Capped(names), ", ")
 }
 
-// Describe says in words what a schema wants. Only keywords that this package
-// writes are known; the description carries the rest.
+// Describe returns what a schema wants, in words. It understands only keywords that this package writes. The
+// description contains the rest.
 func Describe(k Keywords) string {
 	text := describeValue(k)
 	if note := k.Text("description"); note != "" {
 		first, _, _ := strings.Cut(note, " ")
 		if (text == "text" || text == formatWords[k.Text("format")]) && (first == "A" || first == "An" || first == "The") {
-			// The description of a type with a text form is what to call it, as is what is special.
+			// The description of a type with a text form, or of a special format, is a name for the value.
 			return strings.ToLower(note[:1]) + strings.TrimSuffix(note[1:], ".")
 		}
 		text += ". " + strings.TrimSuffix(note, ".")
@@ -33,7 +33,7 @@ func Describe(k Keywords) string {
 	return text
 }
 
-// describeValue is describe without the description.
+// describeValue is Describe without the description.
 func describeValue(k Keywords) string {
 	if raw, ok := k.Get("type"); ok && jsontext.KindOf(raw) == jsontext.KindArray {
 		for first := range jsontext.Elements(raw) {
@@ -52,7 +52,7 @@ func describeValue(k Keywords) string {
 	return text
 }
 
-// headWords say what a value is, before its conditions.
+// headWords describes a value without its conditions.
 func headWords(k Keywords) string {
 	if raw, ok := k.Get("enum"); ok {
 		items := report.Capped(ElementTexts(raw))
@@ -84,7 +84,7 @@ func headWords(k Keywords) string {
 	return AnyValue
 }
 
-// AnyValue are the words of a schema that says nothing.
+// AnyValue describes a schema without demands.
 const AnyValue = "any value"
 
 func propertyWords(k Keywords) string {
@@ -102,8 +102,7 @@ func propertyWords(k Keywords) string {
 	return " with " + count
 }
 
-// rangeWords says in which range a number must be. It leaves out bounds that are only the limits of a 64-bit
-// type.
+// rangeWords describes the range of a number. It leaves out bounds that are only the limits of a 64-bit type.
 func rangeWords(k Keywords) string {
 	low, hasLow := Bound(k, "minimum")
 	high, hasHigh := Bound(k, "maximum")
@@ -133,7 +132,8 @@ func rangeWords(k Keywords) string {
 	return " " + strings.Join(parts, " and ")
 }
 
-// Bound returns the number of a keyword. It returns false if the number is only the limit of a 64-bit type, or if the keyword is absent.
+// Bound returns the number of a keyword. It returns false if the keyword is absent, or if the number is only
+// the limit of a 64-bit type.
 func Bound(k Keywords, name string) (string, bool) {
 	raw, ok := k.Get(name)
 	if !ok {

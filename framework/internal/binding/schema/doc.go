@@ -1,9 +1,9 @@
-// Package schema reads, writes and words JSON Schema.
+// Package schema reads, writes and describes JSON Schema.
 //
 // [Keywords] is one schema object with its members in order. Its methods tighten bounds and add demands without
-// loss of the earlier ones. [Describe] says in words what a schema wants. [Portable] and [Narrowing] rewrite a
-// schema for clients and model APIs that know less of JSON Schema. [Raw] is a compiled schema that judges values.
+// loss of the earlier ones. [Describe] returns what a schema wants, in words. [Portable] and [Narrowing] rewrite a
+// schema for clients and model APIs that support less of JSON Schema. [Raw] is a compiled schema that judges values.
 //
-// The only Go types that the package knows are those of invopop/jsonschema: it converts their schemas and tags. Package plan
-// derives the schema of a Go type, because the walk that derives it also decides how values are read.
+// The only Go types that the package uses are the types of invopop/jsonschema: it converts their schemas and tags.
+// Package plan derives the schema of a Go type, because the walk that derives it also decides how values are read.
 package schema

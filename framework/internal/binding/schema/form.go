@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// formKnows are the keywords of the specification's primitive schemas. What
-// they cannot say goes into the description; the plan enforces it all the same.
+// formKnows are the keywords of the primitive schemas in the specification. Other keywords go into the
+// description, and the plan enforces them.
 var formKnows = map[string][]string{
 	"string":  {"type", "title", "description", "default", "enum", "minLength", "maxLength", "format"},
 	"integer": {"type", "title", "description", "default", "minimum", "maximum"},

@@ -12,13 +12,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// SameJSON compares values without regard to the order of members.
+// SameJSON reports whether two JSON values are equal. The order of members does not matter.
 func SameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// FromInvopop turns invopop's schema into keywords, and corrects its peculiarities.
+// FromInvopop converts a schema of invopop into keywords, and corrects its peculiarities.
 func FromInvopop(s *jsonschema.Schema) (Keywords, error) {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -58,8 +58,8 @@ var (
 	schemaMaps  = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "$defs": true}
 )
 
-// tidy writes true as {} wherever a schema may be: clients refuse a whole list of tools because
-// of properties:{a:true}.
+// tidy writes true as {} wherever a schema may be, because clients refuse a whole list of tools with
+// properties:{a:true}.
 func tidy(raw []byte) []byte {
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindBool:
@@ -78,8 +78,8 @@ func tidy(raw []byte) []byte {
 	return RenderMembers(out)
 }
 
-// TagKeys are the keywords of a jsonschema tag by the JSON type of the field;
-// invopop ignores any other in silence.
+// TagKeys are the keywords of a jsonschema tag, by the JSON type of the field. Invopop silently ignores any
+// other.
 var TagKeys = map[string][]string{
 	"":        {"title", "description", "type", "oneof_type", "anyof_type"},
 	"string":  {"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "default", "example", "enum"},
@@ -128,7 +128,7 @@ func ReadTag(sf reflect.StructField, jsonType string, shape Keywords) (Keywords,
 // probeField stands for the field's type while invopop reads a tag.
 type probeField struct{}
 
-// Value returns the value of a keyword, nil if it is absent.
+// Value returns the value of a keyword, or nil.
 func Value(k Keywords, name string) []byte {
 	raw, _ := k.Get(name)
 	return raw
@@ -141,6 +141,6 @@ func MergeItems(old, added []byte) []byte {
 	return over(Parse(old), more).Render()
 }
 
-// GoClass is how a class of characters begins that Go knows, and that means something else in
-// ECMA-262, whose patterns clients compile.
+// GoClass is the beginning of a class of characters in Go. It means something else in ECMA-262, and clients
+// compile patterns by ECMA-262.
 const GoClass = "[[:"

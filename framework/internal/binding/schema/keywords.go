@@ -16,12 +16,12 @@ type Keyword struct {
 	Value []byte
 }
 
-// Keywords is one schema object. An own ordered form is kept, because
-// invopop's prints the empty schema as true, which clients refuse.
+// Keywords is one schema object, with its members in order. It replaces the type of invopop, because invopop
+// prints the empty schema as true, and clients refuse that.
 type Keywords []Keyword
 
-// schemaOrder is the order in which a reader wants to meet the keywords.
-// Unlisted ones follow in the order in which they were set.
+// schemaOrder is the order of keywords in a rendered schema. Other keywords follow in the order that they were
+// set in.
 var schemaOrder = []string{
 	"$ref", "type", "title", "description", "enum", "const", "format", "contentEncoding", "pattern",
 	"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
@@ -45,7 +45,7 @@ func (k Keywords) Get(name string) ([]byte, bool) {
 // Has reports whether the keyword is there.
 func (k Keywords) Has(name string) bool { return k.find(name) >= 0 }
 
-// Text is the value of a string keyword.
+// Text returns the value of a string keyword, or "".
 func (k Keywords) Text(name string) string {
 	raw, _ := k.Get(name)
 	s, _ := jsontext.String(raw)
@@ -81,7 +81,7 @@ func (k *Keywords) Drop(name string) {
 	}
 }
 
-// Note adds a sentence to the description, unless that has it.
+// Note adds a sentence to the description, unless the description has it.
 func (k *Keywords) Note(sentence string) {
 	if sentence == "" {
 		return
@@ -105,7 +105,7 @@ func (k *Keywords) Unsay(beginning string) {
 	k.Note(strings.TrimPrefix(strings.TrimPrefix(rest, "."), " "))
 }
 
-// SentenceOf ends a text that another sentence follows: most doc tags have no full stop.
+// SentenceOf ends a text that another sentence follows. Most doc tags have no full stop.
 func SentenceOf(text string) string {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	last, _ := utf8.DecodeLastRuneInString(text)
@@ -115,7 +115,7 @@ func SentenceOf(text string) string {
 	return text + "."
 }
 
-// Render writes the object, its members in schemaOrder.
+// Render writes the object, with its members in the order of schemaOrder.
 func (k Keywords) Render() []byte {
 	sorted := slices.Clone(k)
 	slices.SortStableFunc(sorted, func(a, b Keyword) int { return rank(a.Name) - rank(b.Name) })
@@ -141,12 +141,12 @@ func Parse(raw []byte) Keywords {
 	return k
 }
 
-// Typed is a schema of one JSON type.
+// Typed returns a schema of one JSON type.
 func Typed(name string) Keywords {
 	return Keywords{{"type", jsontext.Quote(nil, name)}}
 }
 
-// Nullable extends a schema by null.
+// Nullable returns a schema that also accepts null.
 func Nullable(k Keywords) Keywords {
 	if len(k) == 0 {
 		return k
@@ -171,8 +171,8 @@ func refusesNull(w Keyword) bool {
 	return slices.Contains([]string{"const", "anyOf", "oneOf", "allOf", "not"}, w.Name)
 }
 
-// WrapNullable is for schemas without a plain type ($ref, anyOf, const). The
-// description stays outside, where readers look for it.
+// WrapNullable is Nullable for schemas without a plain type ($ref, anyOf, const). The description stays
+// outside, where readers look for it.
 func WrapNullable(k Keywords) Keywords {
 	var out Keywords
 	inner := slices.Clone(k)
@@ -186,7 +186,7 @@ func WrapNullable(k Keywords) Keywords {
 	return out
 }
 
-// RenderMembers renders in the given order, without ranking.
+// RenderMembers writes the object, with its members in the given order.
 func RenderMembers(k Keywords) []byte {
 	dst := []byte{'{'}
 	for i, w := range k {

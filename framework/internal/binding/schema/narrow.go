@@ -8,14 +8,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Narrowing names what a listed schema must not have. The narrowed schema accepts what the wide one accepts, and
+// Narrowing lists what a schema for clients must not have. The narrowed schema accepts what the wide one accepts, and
 // may accept more, because the plan validates arguments in any case. Alternatives of different types may accept
 // less if Texts is not set.
 type Narrowing struct {
 	Refs       bool // $ref: definitions are written where they are used, recursive ones to a depth
 	Unions     bool // anyOf and oneOf: the alternatives become one schema; includes Refs
 	Root       bool // oneOf, anyOf and allOf at the root
-	Nulls      bool // lists of types, and null, which an optional member has by being left out
+	Nulls      bool // lists of types, and null: an optional member can be left out instead
 	Exclusives bool // exclusive bounds and propertyNames
 	Shapeless  bool // objects without properties, and arrays without items
 	Texts      bool // texts are converted, so that members of several types become text
@@ -47,7 +47,7 @@ func (n Narrowing) narrow(k Keywords) Keywords {
 		k = withoutNull(k)
 	}
 	if n.Unions {
-		k = n.asOne(n.asOne(k, "anyOf", false), "oneOf", false) // hooks and tags have written these, and refuse texts
+		k = n.asOne(n.asOne(k, "anyOf", false), "oneOf", false) // these come from hooks and tags, which do not convert texts
 	}
 	if n.Exclusives {
 		k = withoutExclusives(k)
@@ -82,7 +82,7 @@ func withoutNull(k Keywords) Keywords {
 	return over(Parse(others[0]), k)
 }
 
-// notNull returns the elements of an array but those that read like null.
+// notNull returns the elements of an array, except those that are equal to null.
 func notNull(array []byte, null string) [][]byte {
 	var out [][]byte
 	for item := range jsontext.Elements(array) {
@@ -93,7 +93,7 @@ func notNull(array []byte, null string) [][]byte {
 	return out
 }
 
-// over returns the schema below with the keywords of above, which replace its own.
+// over returns below with the keywords of above, which replace keywords of the same name.
 func over(below, above Keywords) Keywords {
 	out := slices.Clone(below)
 	for _, w := range above {
@@ -102,7 +102,8 @@ func over(below, above Keywords) Keywords {
 	return out
 }
 
-// withoutExclusives writes bounds that the number itself does not reach as a sentence.
+// withoutExclusives writes exclusive bounds as inclusive bounds with a sentence, and propertyNames as a
+// sentence.
 func withoutExclusives(k Keywords) Keywords {
 	for _, bound := range []struct{ exclusive, keyword, words string }{
 		{"exclusiveMinimum", "minimum", "Greater than "}, {"exclusiveMaximum", "maximum", "Less than "},
@@ -126,7 +127,7 @@ func withoutExclusives(k Keywords) Keywords {
 	return k
 }
 
-// shaped gives an object properties, and an array items.
+// shaped adds properties to an object without them, and items to an array without them.
 func shaped(k Keywords) Keywords {
 	switch k.Text("type") {
 	case "object":

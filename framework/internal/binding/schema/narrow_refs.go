@@ -7,19 +7,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// mostUnrolled is how often a definition is written inside of itself, if the schema does not become longer
-// than longestUnrolled bytes by that.
+// mostUnrolled is how often a definition is written inside itself, unless that makes the schema longer than
+// longestUnrolled bytes.
 const (
 	mostUnrolled    = 3
 	longestUnrolled = 16 << 10
 )
 
-// unroll writes definitions where they are used. Below the depth a recursive one is an object of any shape.
+// unroll writes definitions where they are used. Below the depth, a recursive definition becomes an object of
+// any shape.
 func unroll(schema []byte) []byte {
 	if !strings.Contains(string(schema), `"$ref"`) {
 		return schema
 	}
-	bare := Parse(schema) // without the definitions, which are of no use where they stand
+	bare := Parse(schema) // without the definitions, which are written where they are used
 	bare.Drop("$defs")
 	bare.Drop("definitions")
 	for depth := mostUnrolled; ; depth-- {
@@ -70,7 +71,7 @@ func (u *unroller) schema(raw []byte) []byte {
 	return text
 }
 
-// target returns the part of the schema that a reference is to.
+// target returns the part of the schema that a reference points to.
 func (u *unroller) target(ref string) ([]byte, bool) {
 	path, local := strings.CutPrefix(ref, "#")
 	if !local {
@@ -92,7 +93,7 @@ func (u *unroller) target(ref string) ([]byte, bool) {
 	return target, jsontext.KindOf(target) == jsontext.KindObject
 }
 
-// shallow returns a definition without what is inside.
+// shallow returns the type, title and description of a definition.
 func shallow(definition []byte) Keywords {
 	k := Parse(definition)
 	out := Keywords{}

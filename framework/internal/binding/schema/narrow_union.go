@@ -12,8 +12,8 @@ import (
 )
 
 // asOne writes the alternatives under a keyword as one schema. A schema of objects gets the members of all
-// alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type.
-// texts reports whether texts are converted.
+// alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type. texts is set
+// if texts are converted.
 func (n Narrowing) asOne(k Keywords, name string, texts bool) Keywords {
 	raw, has := k.Get(name)
 	if !has {
@@ -40,9 +40,9 @@ func (n Narrowing) asOne(k Keywords, name string, texts bool) Keywords {
 	return k
 }
 
-// commonType returns the type of all options. Numbers and whole numbers are numbers. For other types it returns
-// "string" if that is one of them, if one has no type, or if texts are converted, and else the first one: a schema
-// that was written by hand refuses a text then.
+// commonType returns the type of all options. Numbers and whole numbers have the type number. For other types
+// it returns "string" if an option has this type or no type, or if texts are converted. Otherwise it returns
+// the first type, because a schema that was written by hand refuses texts.
 func commonType(options []Keywords, texts bool) string {
 	common := ""
 	for _, o := range options {
@@ -63,7 +63,7 @@ func onlyObjects(options []Keywords) bool {
 	return !slices.ContainsFunc(options, func(o Keywords) bool { return o.Text("type") != "object" || !o.Has("properties") })
 }
 
-// alternatives says what the options want.
+// alternatives describes the options.
 func alternatives(options []Keywords) string {
 	var words []string
 	for _, o := range options {
@@ -111,7 +111,7 @@ type merger struct {
 	names           []string              // in the order of their first option
 	of              map[string][]Keywords // schemas of a member, one for each option that has it
 	when            map[string][]string   // the tags of those options
-	required        []string              // quoted, by all options
+	required        []string              // quoted names that all options require
 }
 
 // option adds one alternative. If all is set, each alternative applies, and what any of them requires is required.
@@ -150,7 +150,7 @@ func tagOf(o Keywords) string {
 	return ""
 }
 
-// member returns the schema of a member that accepts what each alternative does.
+// member returns a schema that accepts what the schemas of the member in all alternatives accept.
 func (m *merger) member(name string) []byte {
 	all := m.of[name]
 	k := slices.Clone(all[0])
@@ -182,7 +182,7 @@ func values(options []Keywords) ([][]byte, bool) {
 	return all, true
 }
 
-// sameType reports whether all options that have a type have the same.
+// sameType reports whether all options with a type have the same type.
 func sameType(options []Keywords) bool {
 	typ := ""
 	for _, o := range options {

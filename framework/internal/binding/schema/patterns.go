@@ -4,8 +4,8 @@ package schema
 const DurationPattern = `^[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$`
 
 // Patterns are validator's regular expressions in the part of the syntax that
-// ECMAScript (with the u flag), RE2 and JSON agree on: clients compile them,
-// and ajv fails a whole tools/list over one it cannot read.
+// ECMAScript (with the u flag), RE2 and JSON have in common. Clients compile them,
+// and ajv refuses a whole tools/list because of one pattern that it cannot read.
 var Patterns = map[string]string{
 	"alpha":           `^[a-zA-Z]+$`,
 	"alphaspace":      `^[a-zA-Z ]+$`,
@@ -37,5 +37,5 @@ var Patterns = map[string]string{
 	"ein":     `^[0-9]{2}-[0-9]{7}$`,
 }
 
-// IPFormats are the alternatives of an address.
+// IPFormats are the alternatives for an IP address.
 const IPFormats = `[{"format":"ipv4"},{"format":"ipv6"}]`

@@ -8,10 +8,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Portable writes a schema in the words that clients and model APIs have in common. It accepts the
-// same values:
+// Portable writes a schema with the keywords that clients and model APIs have in common. The new
+// schema accepts the same values:
 //
-//   - a constant is an enum of one, which readers of a smaller JSON Schema know;
+//   - a constant is an enum of one value, because some readers do not support const;
 //   - a whole number has minimum and maximum instead of exclusive bounds;
 //   - every branch of anyOf has a type, and no type stands beside anyOf: some readers read only that
 //     type, and others skip a branch without one.
@@ -35,7 +35,8 @@ func portably(k Keywords) Keywords {
 	return k
 }
 
-// inclusive writes a bound of whole numbers, if it is one itself, as the next one that is allowed.
+// inclusive replaces an exclusive bound of whole numbers by the next allowed number, if the bound is a whole
+// number.
 func inclusive(k *Keywords, exclusive, keyword string, step int64) {
 	raw, _ := k.Get(exclusive)
 	bound, whole := jsontext.Int64(raw)
@@ -50,8 +51,8 @@ func inclusive(k *Keywords, exclusive, keyword string, step int64) {
 	tighten(keyword, strconv.AppendInt(nil, bound+step, 10))
 }
 
-// typedOptions gives the branches of anyOf the type that stood beside them. A branch that is
-// nothing but alternatives is replaced by these.
+// typedOptions gives the branches of anyOf the type that stood beside anyOf. A branch that consists only of
+// alternatives is replaced by them.
 func typedOptions(options, typ []byte) []byte {
 	var all [][]byte
 	for option := range jsontext.Elements(options) {
@@ -70,7 +71,7 @@ func typedOptions(options, typ []byte) []byte {
 	return jsonedit.List(all)
 }
 
-// eachSchema changes a schema and all that it contains, the inner ones first.
+// eachSchema changes a schema and all schemas inside it, the inner ones first.
 func eachSchema(raw []byte, change func(Keywords) Keywords) []byte {
 	if jsontext.KindOf(raw) != jsontext.KindObject {
 		return raw
@@ -78,7 +79,7 @@ func eachSchema(raw []byte, change func(Keywords) Keywords) []byte {
 	return change(eachInside(raw, func(inner []byte) []byte { return eachSchema(inner, change) })).Render()
 }
 
-// eachInside returns a schema with the ones directly inside of it changed.
+// eachInside returns a schema, with the schemas directly inside it changed.
 func eachInside(raw []byte, change func([]byte) []byte) Keywords {
 	var out Keywords
 	for key, value := range jsontext.Members(raw) {

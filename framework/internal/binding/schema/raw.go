@@ -41,7 +41,7 @@ func CompileRaw(schema []byte) (*Raw, error) {
 	return &Raw{text: text, compiled: compiled}, nil
 }
 
-// Schema is the schema as given, without insignificant space. It must not be changed.
+// Schema returns the schema as given, without insignificant space. Callers must not change it.
 func (r *Raw) Schema() json.RawMessage { return r.text }
 
 // Check judges a value that has passed jsontext.Check. The error is an *Invalid.
@@ -71,7 +71,7 @@ func (r *Raw) Check(raw []byte) error {
 // Accepts reports whether a value satisfies the schema.
 func (r *Raw) Accepts(raw []byte) bool { return r.compiled.Accepts(raw) }
 
-// ObjectProblem says in words what is wrong inside an object or a list. It returns "" for other values.
+// ObjectProblem describes what is wrong inside an object or a list. It returns "" for other values.
 func (r *Raw) ObjectProblem(raw []byte) string {
 	invalid, ok := errors.AsType[*report.Invalid](r.Check(raw))
 	if !ok || jsontext.KindOf(raw) != jsontext.KindObject && jsontext.KindOf(raw) != jsontext.KindArray {
@@ -89,7 +89,7 @@ func (r *Raw) ObjectProblem(raw []byte) string {
 	return "Wanted at " + first.Path + " is " + first.Want + "."
 }
 
-// rawIssues words one failed keyword: an issue for each name, if it is about names.
+// rawIssues returns the issues of one failed keyword: one for each name, if the keyword is about names.
 func rawIssues(fault rawschema.Failure) []report.Issue {
 	switch fault.Keyword {
 	case "required", "dependentRequired", "dependencies":
@@ -119,7 +119,7 @@ func namedIssues(fault rawschema.Failure, rule string) []report.Issue {
 	return out
 }
 
-// knownNames says which names there are, for one that does not exist.
+// knownNames lists the existing names, for a name that does not exist.
 func knownNames(fault rawschema.Failure, name string) string {
 	free := slices.DeleteFunc(slices.Clone(fault.Known), func(known string) bool {
 		_, given := jsontext.Member(fault.Value, known)
@@ -128,8 +128,7 @@ func knownNames(fault rawschema.Failure, name string) string {
 	return spelling.Others(name, fault.Known, free, fault.Path == "")
 }
 
-// schemaWords says what a schema wants by the keyword that says most; a reference says
-// nothing.
+// schemaWords describes a schema by its most specific keyword. It returns "" for a reference.
 func schemaWords(schema []byte) string {
 	for _, keyword := range []string{"const", "enum", "type"} {
 		if want, ok := jsontext.Member(schema, keyword); ok {
@@ -139,14 +138,14 @@ func schemaWords(schema []byte) string {
 	return ""
 }
 
-// boundWords word the keywords whose value is a bound.
+// boundWords describe the keywords that are bounds.
 var boundWords = map[string]string{
 	"minimum": "at least %s", "maximum": "at most %s", "exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
 	"multipleOf": "a multiple of %s", "minLength": "at least %s characters", "maxLength": "at most %s characters",
 	"minItems": "at least %s items", "maxItems": "at most %s items", "minProperties": "at least %s members", "maxProperties": "at most %s members",
 }
 
-// wantWords says what a keyword wants.
+// wantWords describes what a keyword wants.
 func wantWords(keyword string, want []byte) string {
 	if words, ok := boundWords[keyword]; ok {
 		if string(want) == "1" && !strings.HasSuffix(words, "%s") {

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
 
-// TestDescribe: a schema in words, as an error says what it wants.
+// TestDescribe checks the words that an error has for a schema.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -29,7 +29,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestClamp: the nearest number that the bounds allow; nil for a number within them.
+// TestClamp checks that Clamp returns the nearest allowed number, and nil for a number within the bounds.
 func TestClamp(t *testing.T) {
 	t.Parallel()
 	k := schema.Parse([]byte(`{"type":"integer","minimum":1,"exclusiveMaximum":10}`))
@@ -40,7 +40,7 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// TestCompareNumbers: numbers in any notation compare by their value, exactly.
+// TestCompareNumbers checks that numbers in any notation compare exactly by their value.
 func TestCompareNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestCompareNumbers(t *testing.T) {
 	}
 }
 
-// TestKeywords: the order of keywords does not matter, and a bound only becomes narrower.
+// TestKeywords checks that the order of keywords does not matter, and that a bound only becomes narrower.
 func TestKeywords(t *testing.T) {
 	t.Parallel()
 	k := schema.Typed("integer")
@@ -75,7 +75,7 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestRaw: a schema written by hand judges, and says in words what is wrong.
+// TestRaw checks that a schema written by hand judges values, and describes what is wrong.
 func TestRaw(t *testing.T) {
 	t.Parallel()
 	raw, err := schema.CompileRaw([]byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":1},"l":{"minItems":1,"maxItems":2}},"required":["n"],"additionalProperties":false}`))

@@ -10,7 +10,7 @@ func Misplaced(k Keywords, value []byte) bool {
 	return jsonedit.IsContainer(value) && !SameShape(k, value)
 }
 
-// SameShape reports whether a container is the kind of container wanted.
+// SameShape reports whether a container is of the kind that k wants.
 func SameShape(k Keywords, value []byte) bool {
 	wanted := k.Text("type")
 	if k.Has("$ref") {
