@@ -15,8 +15,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Plan is one compiled Go type, which corrects the calls that it refuses. It is
-// immutable and safe for concurrent use.
+// Plan is one compiled Go type. It also corrects the calls that it refuses. It is immutable and safe for
+// concurrent use.
 type Plan struct{ *plan.Plan }
 
 // Compile compiles t. If there is a fault that is not a warning, the plan is nil. Compile never
@@ -32,8 +32,8 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 
 // Decode reads raw into into, a settable value of the plan's type, which it
 // overwrites. raw must have passed jsontext.Check; empty means {}. Decode does not
-// retain it. The error is an *Invalid with all faults at once, up to 64, and a corrected call, or the
-// cancellation of ctx as the type's own Validate returned it.
+// retain it. The error is an *Invalid with all faults at once, up to 64, and a corrected call. If a Validate
+// method returned the cancellation of ctx, the error is that cancellation.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
 	if len(raw) == 0 {
 		raw = jsonedit.EmptyObject
@@ -45,9 +45,8 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	return done, err
 }
 
-// DecodeStrings reads texts by member name, as prompt arguments and URI
-// variables arrive. An empty text is an absent member, except where the type
-// is a text. The plan must have been compiled for Strings.
+// DecodeStrings reads texts by member name, the form of prompt arguments and URI variables. An empty text is
+// an absent member, unless the type is a text. The plan must have been compiled for Strings.
 func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into reflect.Value) error {
 	object, err := p.ObjectOf(values)
 	if err != nil {
@@ -77,9 +76,9 @@ func MaskOf(p *Plan) *plan.Mask {
 	return plan.MaskOf(p.Plan)
 }
 
-// Names of the packages below, for callers that need only the whole.
+// Names of the packages below, for callers that import only this package.
 type (
-	// Mode says what a type is compiled for.
+	// Mode is the purpose of a plan.
 	Mode = plan.Mode
 	// Options of one plan.
 	Options = plan.Options
@@ -101,9 +100,9 @@ type (
 	Panic = report.Panic
 	// Raw is a compiled schema that was written by hand.
 	Raw = schema.Raw
-	// Narrowing names what a listed schema must not have.
+	// Narrowing lists what a schema for clients must not have.
 	Narrowing = schema.Narrowing
-	// Check is a validate tag of the application's own.
+	// Check is a validate tag of the application.
 	Check = rules.Check
 	// URL is an absolute URL, a string in JSON.
 	URL = gotype.URL

@@ -21,7 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// handler answers with its own name, so that a test sees which one it got.
+// handler answers with its own name, so that a test sees which handler it got.
 type handler string
 
 func (h handler) Handle(context.Context, *engine.Call) (protocol.Result, error) {
@@ -180,7 +180,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestForgedCursors: only what the server issued is taken.
+// TestForgedCursors checks that only cursors of the server are accepted.
 func TestForgedCursors(t *testing.T) {
 	t.Parallel()
 	r := registry(t, entry(catalog.Tool, "a"), entry(catalog.Tool, "b"), entry(catalog.Tool, "c"))
@@ -301,7 +301,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestPageAllocations: a page that was asked for before is there.
+// TestPageAllocations checks that a page is kept after the first request.
 func TestPageAllocations(t *testing.T) {
 	r := catalog.New(catalog.Config{PageSize: 100, Secret: []byte("s")})
 	var entries []*catalog.Entry
@@ -322,7 +322,7 @@ func TestPageAllocations(t *testing.T) {
 
 func TestMirrors(t *testing.T) {
 	t.Parallel()
-	tool := entry(catalog.Tool, "t", "admin") // whoever asks
+	tool := entry(catalog.Tool, "t", "admin") // the caller's scopes do not matter
 	tool.Mirrors = []dialect.Mirror{{Header: "Mcp-Param-Region", Path: []string{"region"}}}
 	r := registry(t, tool, entry(catalog.Tool, "plain"), entry(catalog.Prompt, "t"))
 	old := r.Snapshot()

@@ -44,8 +44,8 @@ func (c *Config) parseCursor(kind protocol.ListKind, cursor string) (order uint6
 		return 0, "", false
 	}
 	buf, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	// The decoder skips line breaks, even a strict one, but a cursor must have one spelling
-	// only.
+	// The decoder skips line breaks, even in strict mode, but a cursor must have only one
+	// spelling.
 	if err != nil || len(buf) <= macSize || strings.ContainsAny(cursor, "\r\n") {
 		return 0, "", false
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Kind is what an entry is. The first four have the values of protocol.ListKind.
+// Kind is the kind of an entry. The first four kinds have the values of protocol.ListKind.
 type Kind uint8
 
 // The kinds of entries.
@@ -29,8 +29,8 @@ const (
 	kinds     = 5
 )
 
-// Entry is one registered component. It must not be changed once it was given
-// to Update, and belongs to one Registry.
+// Entry is one registered component. It belongs to one Registry, and must not be
+// changed after the call of Update.
 type Entry struct {
 	Kind   Kind
 	Key    string   // name of a tool, prompt or method; URI; URI template: unique within its kind
@@ -47,14 +47,14 @@ type Entry struct {
 
 	// Handler serves the calls.
 	Handler engine.Handler
-	// Match finds the handler for a URI of a template: nil if the URI is none of
-	// the template's, an error if it is one but must not be served.
+	// Match returns the handler for a URI of a template. It returns nil if the template does not
+	// match the URI, and an error if it does but the URI must not be served.
 	Match func(uri string) (engine.Handler, error)
-	// Prefix is what all URIs of a template begin with: Match is not asked about others.
+	// Prefix is the beginning of all URIs of a template. Match is not called for other URIs.
 	Prefix string
-	// Specificity orders templates: the highest that matches serves.
+	// Specificity orders templates: of all that match, the one with the highest value serves.
 	Specificity int
-	// Complete is nil where nothing can be completed.
+	// Complete completes an argument or a variable. It is nil if the entry is not a prompt or a template.
 	Complete func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error)
 	// Subscribe returns an error if a caller that may know of the entry must not receive updates of the
 	// URI. If it is nil, every such caller may.
@@ -63,8 +63,8 @@ type Entry struct {
 	order uint64 // place in the lists; set by Update
 }
 
-// VisibleTo reports whether a caller with these scopes may know of the entry, list it and
-// call it. Nothing else decides that.
+// VisibleTo reports whether a caller with these scopes may learn of the entry, list it and call it. Only the
+// scopes decide that.
 func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	for _, scope := range e.Scopes {
 		if !p.Has(scope) {
@@ -74,7 +74,7 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	return true
 }
 
-// listsLike reports whether lists show e and other alike, to the same callers. It is false for nil.
+// listsLike reports whether lists show e and other alike, to the same callers. If e is nil, it returns false.
 func (e *Entry) listsLike(other *Entry) bool {
 	return e != nil && e.Hidden == other.Hidden && slices.Equal(e.Scopes, other.Scopes) && maps.EqualFunc(e.Wire, other.Wire, bytes.Equal)
 }
@@ -82,8 +82,8 @@ func (e *Entry) listsLike(other *Entry) bool {
 // open reports whether every client may be notified of changes of the entry.
 func (e *Entry) open() bool { return len(e.Scopes) == 0 && e.Subscribe == nil }
 
-// visibleIn is VisibleTo for the caller of ctx, who is looked up only if the entry has scopes;
-// false for nil.
+// visibleIn is VisibleTo for the caller of ctx. It looks the caller up only if the entry has scopes. If e is
+// nil, it returns false.
 func (e *Entry) visibleIn(ctx context.Context) bool {
 	return e != nil && (len(e.Scopes) == 0 || e.VisibleTo(transport.PrincipalFrom(ctx)))
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Clip bounds what is echoed to the caller to about 128 bytes, at the end of a character.
+// Clip cuts a text of the caller to about 128 bytes, at the end of a character.
 func Clip(name string) string { return jsontext.Clip(name, 128) }
 
 // Bounds of a search for the nearest name: it runs on names that callers send.
@@ -14,7 +14,7 @@ const (
 	nearestTries  = 1000
 )
 
-// Nearest is the candidate that a misspelled name most likely meant, or "".
+// Nearest returns the candidate that a misspelled name most likely stands for, or "".
 func Nearest(name string, candidates []string) string {
 	if len(name) > nearestLength {
 		return ""

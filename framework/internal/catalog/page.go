@@ -13,10 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// List is one page, which is shared: read-only. The time to live is 0: what is
-// listed may change at any moment. As soon as one component has scopes, every page
-// says that it is for this caller only, the pages of all callers alike (2026-07-28
-// server/utilities/caching: the same cacheScope on all pages).
+// List returns one page. Callers share it and must not change it. Its time to live is 0, because
+// lists may change at any moment. If one component has scopes, all pages of the list are private,
+// for all callers (2026-07-28 server/utilities/caching: the same cacheScope on all pages).
 func (s *Snapshot) List(ctx context.Context, c *engine.Call, p *protocol.ListParams) (*protocol.Page, error) {
 	if int(p.Kind) >= listKinds {
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "no such list")
@@ -57,7 +56,7 @@ func (s *Snapshot) page(ctx context.Context, c *engine.Call, kind protocol.ListK
 	return page, nil
 }
 
-// joined are the encoded entries with commas between them.
+// joined returns the encoded entries, with commas between them.
 func joined(entries []*Entry, d *dialect.Dialect) [][]byte {
 	if len(entries) == 0 {
 		return nil
@@ -69,11 +68,11 @@ func joined(entries []*Entry, d *dialect.Dialect) [][]byte {
 	return [][]byte{bytes.Join(wires, []byte(","))}
 }
 
-// start is where a page begins: after an entry, or where that entry was. The zero value is the beginning of
-// the list.
+// start is the place where a page begins: after an entry, or where that entry was. The zero value is the
+// beginning of the list.
 type start struct {
-	order uint64 // of the last entry before the page when the cursor was made
-	last  *Entry // that entry; nil if it is gone, or the caller may not see it
+	order uint64 // place of the last entry before the page when the cursor was made
+	last  *Entry // the last entry; nil if it was removed, or the caller may not see it
 }
 
 // pageStart returns the start for the cursor of a request.
@@ -110,7 +109,7 @@ func search(entries []*Entry, order uint64) (int, bool) {
 	return slices.BinarySearchFunc(entries, order, func(e *Entry, order uint64) int { return cmp.Compare(e.order, order) })
 }
 
-// visible is the list as this caller may see it.
+// visible returns the entries of the list that this caller may see.
 func (s *Snapshot) visible(ctx context.Context, c *engine.Call, kind protocol.ListKind) ([]*Entry, error) {
 	l := &s.lists[kind]
 	entries := l.listed

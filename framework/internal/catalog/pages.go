@@ -15,11 +15,11 @@ import (
 type pageKey struct {
 	kind    protocol.ListKind
 	dialect *dialect.Dialect
-	groups  uint64 // a set of the list's groups: those whose scopes the caller has
+	groups  uint64 // a bit for each group of the list, set if the caller has its scopes
 	after   start
 }
 
-// keyOf is the key of the requested page; false if the page must not be kept, because a filter
+// keyOf returns the key of the requested page. It returns false if the page must not be kept, because a filter
 // may answer each caller differently.
 func (s *Snapshot) keyOf(ctx context.Context, c *engine.Call, kind protocol.ListKind, after start) (pageKey, bool) {
 	key := pageKey{kind: kind, dialect: c.Dialect, after: after}

@@ -6,7 +6,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// TestPagesAreBounded, in number and in bytes, and those that are asked for stay.
+// TestPagesAreBounded checks that pages are bounded in number and in bytes, and that requested pages stay.
 func TestPagesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, 1 << 20, generation + 1} {

@@ -16,7 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// scopedEntries need any of the sets of three scopes, in turns.
+// scopedEntries returns entries that need the subsets of three scopes in turn.
 func scopedEntries(n int) []*catalog.Entry {
 	var out []*catalog.Entry
 	for i := range n {
@@ -29,7 +29,7 @@ func scopedEntries(n int) []*catalog.Entry {
 	return out
 }
 
-// subset of three scopes, by bits.
+// subset returns a subset of three scopes, by bits.
 func subset(bits int) []string {
 	var out []string
 	for i, scope := range []string{"x", "y", "z"} {
@@ -40,7 +40,7 @@ func subset(bits int) []string {
 	return out
 }
 
-// seen is what a caller must see: no more, no less.
+// seen returns exactly the entries that a caller must see.
 func seen(bits, n, dialect int) string {
 	var out []string
 	for i := range n {
@@ -51,8 +51,8 @@ func seen(bits, n, dialect int) string {
 	return strings.Join(out, " ")
 }
 
-// TestPagesAreTheCallers: pages are kept, and yet each caller sees what its scopes
-// allow, in its dialect, also with the cursors of others.
+// TestPagesAreTheCallers checks that each caller sees what its scopes allow, in its dialect, also with the
+// cursors of other callers, although pages are kept.
 func TestPagesAreTheCallers(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -107,7 +107,7 @@ func walk(ctx context.Context, t *testing.T, s engine.Snapshot, d *dialect.Diale
 	}
 }
 
-// TestKeptPagesAreOfTheirSnapshot: a change is seen at once.
+// TestKeptPagesAreOfTheirSnapshot checks that a change is visible at once.
 func TestKeptPagesAreOfTheirSnapshot(t *testing.T) {
 	t.Parallel()
 	a, b := entry(catalog.Tool, "a"), entry(catalog.Tool, "b")
@@ -127,7 +127,7 @@ func TestKeptPagesAreOfTheirSnapshot(t *testing.T) {
 	}
 }
 
-// TestEmptyCursor: it is no first page, kept or not.
+// TestEmptyCursor checks that an empty cursor is not the first page, kept or not.
 func TestEmptyCursor(t *testing.T) {
 	t.Parallel()
 	r := registry(t, entry(catalog.Tool, "a"))
@@ -138,7 +138,7 @@ func TestEmptyCursor(t *testing.T) {
 	}
 }
 
-// TestFilteredPagesAreNotKept: a filter is asked each time.
+// TestFilteredPagesAreNotKept checks that the filter is called for each request.
 func TestFilteredPagesAreNotKept(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -154,8 +154,7 @@ func TestFilteredPagesAreNotKept(t *testing.T) {
 	}
 }
 
-// TestManyScopes: where there are more sets of scopes than are told apart, lists are
-// right all the same.
+// TestManyScopes checks that lists are right if there are more sets of scopes than a page key distinguishes.
 func TestManyScopes(t *testing.T) {
 	t.Parallel()
 	r := catalog.New(catalog.Config{PageSize: 10, Secret: []byte("s")})
@@ -172,8 +171,8 @@ func TestManyScopes(t *testing.T) {
 	}
 }
 
-// manyTemplates begin and end in all the ways that matter to the index; which one
-// serves is decided by Specificity alone.
+// manyTemplates begin and end in all the ways that matter to the index. Only Specificity decides which
+// template serves.
 func manyTemplates(n int) []*catalog.Entry {
 	var out []*catalog.Entry
 	for i := range n {
@@ -194,7 +193,7 @@ func manyTemplates(n int) []*catalog.Entry {
 	return out
 }
 
-// TestTemplatesByPrefix: the index finds what a search through all templates finds.
+// TestTemplatesByPrefix checks that the index finds the same template as a search through all templates.
 func TestTemplatesByPrefix(t *testing.T) {
 	t.Parallel()
 	entries := manyTemplates(200)
@@ -229,7 +228,7 @@ func TestTemplatesByPrefix(t *testing.T) {
 	}
 }
 
-// BenchmarkFind of one among many: the cost must not grow.
+// BenchmarkFind finds one entry among many. The cost must not grow with their number.
 func BenchmarkFind(b *testing.B) {
 	for _, n := range []int{10, 100, 1_000, 10_000} {
 		var entries []*catalog.Entry
@@ -260,7 +259,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkPage of callers with and without scopes.
+// BenchmarkPage lists a page for callers with and without scopes.
 func BenchmarkPage(b *testing.B) {
 	r := catalog.New(catalog.Config{PageSize: 100, Secret: []byte("s")})
 	r.Update(nil, scopedEntries(200))
@@ -279,7 +278,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// TestUnsafeIsNotServedByAnother: an error of one that fits ends the search.
+// TestUnsafeIsNotServedByAnother checks that an error of a template that fits ends the search.
 func TestUnsafeIsNotServedByAnother(t *testing.T) {
 	t.Parallel()
 	unsafe, lax := entry(catalog.Template, "unsafe"), entry(catalog.Template, "lax")

@@ -11,17 +11,17 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// Config of a Registry. It is not changed afterwards.
+// Config configures a Registry. It must not be changed after New.
 type Config struct {
 	PageSize int    // entries on one page; at least 1
-	Secret   []byte // authenticates cursors: equal secrets, interchangeable cursors
+	Secret   []byte // authenticates cursors; registries with the same secret accept each other's cursors
 
-	// Filter takes entries out of a list for one caller; nil: none. It gets a
-	// slice of its own and returns a subsequence of it.
+	// Filter removes entries from a list for one caller, and may be nil. It gets a slice of its own and returns a
+	// subsequence of it.
 	Filter func(ctx context.Context, c *engine.Call, kind protocol.ListKind, entries []*Entry) ([]*Entry, error)
 
-	// Discreet keeps the answer to an unknown name from suggesting another one, because Filter may hide
-	// the entry with that name from the caller.
+	// Discreet prevents the suggestion of another name in the answer to an unknown name, because Filter may hide
+	// the entry with the other name from the caller.
 	Discreet bool
 
 	// Forbidden returns the error for a caller that names an entry and lacks some of its
@@ -39,13 +39,13 @@ type Registry struct {
 	next uint64     // the place of the next new entry
 }
 
-// Change says what an Update did.
+// Change is the effect of an Update.
 type Change struct {
 	Removed int
 	Kinds   []protocol.ListKind // lists that changed, each once
 }
 
-// New makes an empty registry.
+// New returns an empty registry.
 func New(cfg Config) *Registry {
 	cfg.PageSize = max(cfg.PageSize, 1)
 	r := &Registry{cfg: cfg}
@@ -53,17 +53,16 @@ func New(cfg Config) *Registry {
 	return r
 }
 
-// Snapshot is the catalog now.
+// Snapshot returns the current catalog.
 func (r *Registry) Snapshot() engine.Snapshot { return r.current.Load() }
 
-// Entries are all entries now, in order. The caller must not change the slice.
+// Entries returns all current entries, in order. The caller must not change the slice.
 func (r *Registry) Entries() []*Entry { return r.current.Load().all }
 
-// Lookup finds an entry by its key, without regard to who may see it. It returns nil if there is none.
+// Lookup returns the entry with a key, also if the caller may not see it. It returns nil if there is none.
 func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load().byKey[kind][key] }
 
-// Secret says that there is a resource of that URI now, and that not everybody may hear of
-// it.
+// Secret reports whether there is a resource with the URI now and some clients must not learn of it.
 func (r *Registry) Secret(uri string) bool { return r.current.Load().secret(uri) }
 
 // Update removes and adds in one step. It ignores entries to remove that are not in the registry. The

@@ -15,7 +15,7 @@ type Snapshot struct {
 	cfg          *Config
 	all          []*Entry // in order
 	byKey        [kinds]map[string]*Entry
-	byNormal     map[string]*Entry // resources by the normal form of their URI; of two the first
+	byNormal     map[string]*Entry // resources by the normal form of their URI; the first of several
 	lists        [listKinds]list
 	templates    templates
 	capabilities protocol.ServerCapabilities
@@ -33,8 +33,8 @@ type list struct {
 // scoped reports whether the list depends on the caller.
 func (l *list) scoped() bool { return len(l.groups) > 0 }
 
-// newSnapshot makes the snapshot of all entries. before are the capabilities of the last one.
-// They remain declared, since clients know them and go on to ask for lists that are empty now.
+// newSnapshot returns the snapshot of all entries. before are the capabilities of the last snapshot. They stay
+// declared, because clients know them and continue to request lists that are empty now.
 func newSnapshot(cfg *Config, all []*Entry, before protocol.ServerCapabilities) *Snapshot {
 	s := &Snapshot{cfg: cfg, all: all}
 	for i := range s.byKey {
@@ -68,8 +68,8 @@ func (l *list) add(e *Entry) {
 	}
 }
 
-// capable declares what there is, and what was declared before. Logging is always declared: any
-// handler may send a log message at any time.
+// capable declares the capabilities of the current entries, and all that were declared before. Logging is
+// always declared, because any handler may send a log message at any time.
 func (s *Snapshot) capable(before protocol.ServerCapabilities) protocol.ServerCapabilities {
 	tools := before.Tools || len(s.byKey[Tool]) > 0
 	resources := before.Resources || len(s.byKey[Resource])+len(s.byKey[Template]) > 0
@@ -84,11 +84,11 @@ func (s *Snapshot) capable(before protocol.ServerCapabilities) protocol.ServerCa
 	}
 }
 
-// Capabilities of the server, as far as components decide them.
+// Capabilities returns the capabilities of the server, as far as components decide them.
 func (s *Snapshot) Capabilities() protocol.ServerCapabilities { return s.capabilities }
 
-// Find is the handler of a call. What the caller must not see is answered like
-// what is not there.
+// Find returns the handler of a call. For an entry that the caller must not see, it returns the same error as
+// for an unknown one, unless Config.Forbidden decides otherwise.
 func (s *Snapshot) Find(ctx context.Context, c *engine.Call, p protocol.Params) (engine.Handler, error) {
 	var e *Entry
 	var err error
@@ -115,7 +115,7 @@ func unknownMethod(name string) *protocol.Fault {
 	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", Clip(name))
 }
 
-// named returns the entry with a key, if the caller of ctx may know of it.
+// named returns the entry with a key, if the caller of ctx may learn of it.
 func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, key string) (*Entry, error) {
 	e := s.byKey[kind][key]
 	if e.visibleIn(ctx) {
@@ -132,8 +132,8 @@ func (s *Snapshot) refusal(ctx context.Context, c *engine.Call, e *Entry, name s
 	return s.cfg.Forbidden(ctx, c, e, name, absent)
 }
 
-// unknown is -32602 for tools and prompts in every revision (server/tools and
-// server/prompts, "Error Handling"). The names of methods are not suggested.
+// unknown returns the error for an unknown name: -32602 for tools and prompts in every revision (server/tools
+// and server/prompts, "Error Handling"). It does not suggest names of methods.
 func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *protocol.Fault {
 	if kind == Method {
 		return unknownMethod(name)
@@ -155,7 +155,7 @@ func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *pr
 // the resource must not, because the updates would reveal it.
 //
 // A subscriber is notified of changes of all URIs with the same normal form. So the resource or template that
-// serves the normal form decides, too, and it gets the same spelling for all of them.
+// serves the normal form also decides, and it gets the same spelling for all of them.
 func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) error {
 	normal := protocol.NormalURI(uri)
 	e, _, err := s.resource(ctx, c, uri)
@@ -193,7 +193,7 @@ func (s *Snapshot) shown(ctx context.Context, c *engine.Call, e *Entry, h engine
 	return e, h, nil
 }
 
-// fixed returns the resource with the URI, in whatever spelling; nil: there is none.
+// fixed returns the resource with the URI in any spelling, or nil.
 func (s *Snapshot) fixed(uri string) *Entry {
 	if e := s.byKey[Resource][uri]; e != nil {
 		return e
@@ -219,9 +219,9 @@ func notFound(uri string) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found", URI: uri}
 }
 
-// Mirrors are the arguments of a tool that HTTP requests repeat in headers; nil for
-// a tool that is unknown or has none. Read-only. They are the same for all callers,
-// those included who may not see the tool.
+// Mirrors returns the arguments of a tool that HTTP requests repeat in headers. It returns nil for an unknown
+// tool and for a tool without such arguments. Callers must not change the slice. The arguments are the same
+// for all clients, also for clients that may not see the tool.
 func (s *Snapshot) Mirrors(tool string) []dialect.Mirror {
 	if e := s.byKey[Tool][tool]; e != nil {
 		return e.Mirrors
@@ -229,7 +229,7 @@ func (s *Snapshot) Mirrors(tool string) []dialect.Mirror {
 	return nil
 }
 
-// Complete an argument of a prompt or a variable of a template.
+// Complete completes an argument of a prompt or a variable of a template.
 func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
 	if p.Prompt == "" && p.Template == "" {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "ref names neither a prompt nor a resource template")

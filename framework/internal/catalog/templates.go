@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// templates finds the templates that may match a URI, by the literal text that their URIs begin
-// with. It looks only at those that fit, however many there are.
+// templates finds the templates that may match a URI, by the literal text that their URIs begin with. It looks
+// only at templates that fit, however many there are.
 type templates struct {
 	spelled  []spelled  // the most specific first
 	prefixes []prefixed // sorted
@@ -24,11 +24,11 @@ type spelled struct {
 	prefix string
 }
 
-// prefixed are the templates of one prefix.
+// prefixed is a prefix with its templates.
 type prefixed struct {
 	prefix  string
-	outer   int   // the longest other prefix that this prefix begins with; -1: none
-	indexes []int // of the templates in spelled, ascending
+	outer   int   // index of the longest other prefix that this prefix begins with, or -1
+	indexes []int // indexes of the templates in spelled, ascending
 }
 
 func indexed(entries []*Entry) templates {
@@ -78,8 +78,8 @@ func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 
 // beginning appends to fit, which is empty, the indexes of the templates with a prefix that begins the URI, ascending.
 func (t *templates) beginning(uri string, fit []int) []int {
-	// All prefixes of uri sort before it, and what sorts between a prefix and uri also begins with that
-	// prefix. So the last prefix that sorts before uri leads to all that fit, by way of outer.
+	// All prefixes of uri sort before it. Any text that sorts between a prefix and uri also begins with
+	// the prefix. So outer leads from the last prefix that sorts before uri to all that fit.
 	last, found := slices.BinarySearchFunc(t.prefixes, uri, func(p prefixed, uri string) int { return strings.Compare(p.prefix, uri) })
 	if !found {
 		last--
@@ -101,14 +101,14 @@ func normalPrefix(e *Entry) string {
 	switch {
 	case !authority || strings.Contains(rest, "/"), rest != "" && (strings.HasPrefix(next, "{?") || strings.HasPrefix(next, "{#")):
 		return protocol.NormalURI(e.Prefix)
-	case rest != "" && strings.HasPrefix(next, "{/"): // the slash belongs to the variable
+	case rest != "" && strings.HasPrefix(next, "{/"): // the slash is a part of the variable
 		return strings.TrimSuffix(protocol.NormalURI(e.Prefix), "/")
 	}
 	return strings.TrimSuffix(protocol.NormalURI(e.Prefix+"x/"), "x/")
 }
 
-// spelling returns a URI of the entry, which is in normal form, as the entry is registered: with its URI, or
-// with the literal text that its URI template begins with.
+// spelling returns a URI of the entry in the form that the entry is registered with: its own URI, or a URI
+// that begins with the literal text of its template. normal is the URI in normal form.
 func (e *Entry) spelling(normal string) string {
 	if e.Kind == Resource {
 		return e.Key

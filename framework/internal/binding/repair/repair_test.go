@@ -19,7 +19,7 @@ type booking struct {
 	PIN  string `json:"pin,omitempty" secret:"true"`
 }
 
-// suggest refuses a call, and returns what is suggested in its place.
+// suggest returns the suggestion for a call that the plan must refuse.
 func suggest(tb testing.TB, call string) (try string, examples []string) {
 	tb.Helper()
 	p, faults := plan.Compile(reflect.TypeFor[booking](), plan.Input, plan.Options{})
@@ -38,7 +38,8 @@ func suggest(tb testing.TB, call string) (try string, examples []string) {
 	return try, examples
 }
 
-// TestSuggest: what is right stays, in its place. The order is the value that was meant, no value, an example.
+// TestSuggest checks that right values stay at their place. A suggestion prefers the value that was meant,
+// then no value, then an example.
 func TestSuggest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -60,7 +61,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestNoSuggestion: none repeats a secret, has more than 1 KiB, or is made from a call that means something else.
+// TestNoSuggestion checks that no suggestion repeats a secret, has more than 1 KiB, or is made from a call
+// that means something else.
 func TestNoSuggestion(t *testing.T) {
 	t.Parallel()
 	strange := ""

@@ -29,9 +29,9 @@ const (
 	maxExampleText = 512 // bytes of all pointers together
 )
 
-// Suggest corrects a call from the findings about it. A panic of ours must not cost the caller the answer: it is
-// written to the standard error stream, and there is no suggestion. In the binary of a test it goes on, so that
-// the test fails.
+// Suggest corrects a call from the findings about it. A panic of this package must not cost the caller the
+// answer: Suggest writes it to the standard error stream, and returns no suggestion. In the binary of a test
+// it lets the panic pass, so that the test fails.
 func Suggest(ctx context.Context, p *plan.Plan, raw []byte, found []plan.Finding) (try string, examples []string) {
 	g := guesser{p}
 	if flag.Lookup("test.v") != nil {
@@ -49,9 +49,9 @@ func Suggest(ctx context.Context, p *plan.Plan, raw []byte, found []plan.Finding
 // guesser finds values that a plan accepts.
 type guesser struct{ *plan.Plan }
 
-// correct builds a valid call from the caller's own: valid values stay, wrong values are corrected, and
-// missing values get an example. It decodes the call before it returns it, and returns "" if it finds no
-// valid call. examples are JSON pointers of the values that are only examples.
+// correct builds a valid call from the caller's own call: valid values stay, wrong values are corrected, and
+// missing values get an example. It decodes the call before it returns it, and returns "" if it finds no valid
+// call. examples are JSON pointers of the values that are only examples.
 func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) (try string, examples []string) {
 	if len(raw) > maxTryInput || p.ShowsSecret(raw) || strangers(found) > plan.MaxGuesses {
 		return "", nil
@@ -90,10 +90,10 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 // wrappers are names that a model puts around the arguments.
 var wrappers = []string{"arguments", "args", "kwargs", "params", "parameters", "input", "payload", "body", "request"}
 
-// wrapped is the object, or the object in a text, that is the only member of the call, if the member does not
-// exist. If it is named, it has the name of a wrapper. Otherwise no argument that is an object has a near name
-// or takes the object; a model may name the arguments after the tool or its subject. Without such an object,
-// wrapped returns nil.
+// wrapped returns the object that is the only member of the call, or is written in the text of that member, if
+// the member does not exist. If named is set, the member has the name of a wrapper. Otherwise no argument that
+// is an object has a near name or takes the object: a model may name the arguments after the tool or its
+// subject. Without such an object, wrapped returns nil.
 func (p guesser) wrapped(raw []byte, found []plan.Finding) (inner []byte, named bool) {
 	member, ok := onlyPart(raw)
 	if !ok || jsontext.KindOf(raw) != jsontext.KindObject {
@@ -131,7 +131,7 @@ func (p guesser) takes(owner *plan.StructNode, name string, object []byte) bool 
 	})
 }
 
-// names are the names of the members of n.
+// names returns the names of the members of n.
 func names(n *plan.StructNode) (all []string) {
 	for _, member := range n.Fields {
 		all = append(all, member.Name)
@@ -153,7 +153,7 @@ func strangers(found []plan.Finding) (n int) {
 type attempt struct {
 	plan     guesser
 	raw      []byte
-	times    map[string]int // how often each place was corrected
+	times    map[string]int // how often the value at each pointer was corrected
 	unknown  map[string]int // how many members of an object did not exist when the names were corrected
 	examples []string       // pointers of the values that the caller did not mean
 }
@@ -204,7 +204,7 @@ func stageOf(f plan.Finding) int {
 	return 1
 }
 
-// relates reports whether the finding is about what another member is.
+// relates reports whether the finding depends on the value of another member.
 func relates(f plan.Finding) bool { return rules.Relates(f.Rule) }
 
 // mend corrects one finding.
@@ -239,7 +239,7 @@ func (a *attempt) mendValue(f plan.Finding, value []byte) {
 			return
 		}
 	}
-	if a.times[f.Path] < 3 && !relates(f) { // a text that near has made a list of may be too short
+	if a.times[f.Path] < 3 && !relates(f) { // near may have made a list from a text, and the list may be too short
 		if more, added := a.filled(f, value); more != nil {
 			a.edit(f.Path, func([]byte) []byte { return more })
 			a.examples = append(a.examples, added...)
@@ -268,8 +268,8 @@ func (a *attempt) near(f plan.Finding, value []byte) []byte {
 	return near
 }
 
-// optional reports whether the finding is about the member itself and the member may be left out. For an
-// item of a list or a map, f.f is the member that contains the list or the map.
+// optional reports whether the finding is about the member itself and the member may be left out. For an item
+// of a list or a map, f.Field is the member that contains the list or the map.
 func optional(f plan.Finding, name string) bool {
 	return f.Field != nil && f.Field.Name == name && plan.Bare(f.Field.Node) == plan.Bare(f.Node) && !f.Field.Required && !f.Missing
 }
@@ -298,7 +298,7 @@ func (a *attempt) edit(path string, fn func([]byte) []byte) bool {
 	return found
 }
 
-// note notes the values in example, which stands at path.
+// note adds the pointers of the values in example, which is at path, to the examples.
 func (a *attempt) note(path string, example []byte) {
 	if jsontext.Len(example) == 0 {
 		a.examples = append(a.examples, path)
@@ -349,9 +349,9 @@ func (a *attempt) rename(f plan.Finding, parent, name string) {
 	})
 }
 
-// meant returns the unused member that a misspelled name stands for. That is the member with the nearest name.
-// If no name is near, exactly one required member is missing, and alone says that no other member does not
-// exist, it is that member, provided that the value fits. Otherwise meant returns "".
+// meant returns the unused member that a misspelled name stands for: the member with the nearest name. If no
+// name is near, it returns the only missing required member, if the value fits and alone is set. alone reports
+// that no other member has an unknown name. Otherwise meant returns "".
 func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value []byte, alone bool) string {
 	var free, missing []string
 	for _, member := range owner.Fields {

@@ -13,9 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// mendBetween corrects a member by a rule that compares it with another one. If the two are in
-// the wrong order, they are swapped; else the member is moved next to the other, which is then an
-// example. It is false for other rules, and if that does not help.
+// mendBetween corrects a member by a rule that compares it with another member. If the two are in the wrong
+// order, it swaps them. Otherwise it moves the member next to the other one, and the member is then an
+// example. It returns false for other rules, and if that does not help.
 func (a *attempt) mendBetween(f plan.Finding, parent, name string) bool {
 	other, sign, ok := f.Between(name)
 	if !ok {
@@ -66,8 +66,8 @@ func (p guesser) ordered(f plan.Finding, mine, theirs []byte, sign int) bool {
 	}
 }
 
-// adjacentValue is a value next to the given one: a natural step above, below, or equal, as sign says;
-// nil if none is known.
+// adjacentValue returns a value next to the given one: a natural step above it if sign is 1, below it if sign
+// is -1, and the value itself if sign is 0. It returns nil if it knows none.
 func adjacentValue(what rules.Kind, value []byte, sign int) []byte {
 	if len(value) == 0 || sign == 0 {
 		return value

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// wantsTime reports whether a text is to be a date or a time.
+// wantsTime reports whether a text must be a date or a time.
 func wantsTime(c *rules.Constraints, k schema.Keywords) bool {
 	format := k.Text("format")
 	return format == "date" || format == "date-time" || timeLayout(c) != ""
@@ -31,7 +31,7 @@ func timeLayout(c *rules.Constraints) string {
 	return ""
 }
 
-// everydayTime writes a date or a time, in one of the forms that people write, as it is wanted.
+// everydayTime reads a date or a time in one of the forms that people write, and writes it in the wanted form.
 func everydayTime(c *rules.Constraints, k schema.Keywords, value []byte) []byte {
 	when, ok := momentOf(value)
 	if !ok {
@@ -47,8 +47,8 @@ func everydayTime(c *rules.Constraints, k schema.Keywords, value []byte) []byte 
 	return jsontext.Quote(nil, when.Format(layout))
 }
 
-// momentOf reads a date or a time in an everyday form, or the seconds or milliseconds since 1970. What has
-// no zone is in UTC. A date that has two readings, such as 5/6/2027, has none.
+// momentOf reads a date or a time in an everyday form, or the seconds or milliseconds since 1970. A time
+// without a zone is in UTC. momentOf does not read a date that may mean two days, such as 5/6/2027.
 func momentOf(value []byte) (when time.Time, ok bool) {
 	text := strings.TrimSpace(jsonedit.TextOf(value))
 	if len(text) > 64 {
@@ -84,7 +84,7 @@ func ambiguous(layout string, when time.Time) bool {
 var (
 	// timeNoise are ordinals, the names of days, commas, articles, and words between the date and the time.
 	timeNoise = lazily(`(?i)([0-9])(?:st|nd|rd|th)\b|\b(?:mon|tue|tues|wednes|wed|thu|thurs|fri|satur|sat|sun)(?:day)?\b\.?|,|\bat\b|\bof\b|\bthe\b`)
-	// shortMonth is a month cut short, also as Sept, with the period that some write after it.
+	// shortMonth is a month cut short, also as Sept, and the period that some people write after it.
 	shortMonth = lazily(`(?i)\b(?:(sep)t|(jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec))\b\.?`)
 	meridiem   = lazily(`(?i)\s*[ap]m\b`)
 	zulu       = lazily(`(?i)\s*\b(?:utc|gmt|z)$`)
@@ -165,7 +165,7 @@ func isoDuration(text string) (time.Duration, bool) {
 		return 0, false
 	}
 	days, clock, _ := strings.Cut(text, "t")
-	if strings.ContainsAny(days, "ym") { // as long as the calendar says
+	if strings.ContainsAny(days, "ym") { // the length of a month or a year depends on the calendar
 		return 0, false
 	}
 	return wordDuration(days + " " + clock)
@@ -188,7 +188,7 @@ var countWord = map[string]float64{
 }
 
 // wordDuration reads parts such as 1 hour, an hour, 90 min., half an hour, an hour and a half, one and a half
-// hours. A unit that comes twice, as in "1 hour 1 hour", has no reading.
+// hours. It does not read a text with the same unit twice, as in "1 hour 1 hour".
 func wordDuration(text string) (time.Duration, bool) {
 	var total, half float64
 	var seen []time.Duration
@@ -229,7 +229,7 @@ func wordDuration(text string) (time.Duration, bool) {
 }
 
 // splitUnits separates 1h30m, and halfBeforeUnit finds "one and a half hours". minutesAfterHours finds the end of
-// 1h30. decimalComma finds 1,5; with three digits behind it, the comma may separate thousands.
+// 1h30. decimalComma finds 1,5; before three digits, the comma may separate thousands.
 var (
 	minutesAfterHours = lazily(`^([0-9]+ ?h ?[0-5][0-9])$`)
 	decimalComma      = lazily(`\b([0-9]+),([0-9]{1,2} ?[a-z])`)

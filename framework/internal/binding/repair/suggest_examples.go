@@ -32,7 +32,7 @@ var sentenceExamples = map[string]string{
 	"json": "{}", "base64": "dGV4dA==", "lowercase": "text", "uppercase": "TEXT",
 }
 
-// ruleExamples are texts for rules of validator that have no keyword.
+// ruleExamples returns texts for rules of validator that have no keyword.
 func ruleExamples(c *rules.Constraints) [][]byte {
 	if c == nil {
 		return nil
@@ -49,8 +49,8 @@ func ruleExamples(c *rules.Constraints) [][]byte {
 	return jsonedit.QuoteAll(out)
 }
 
-// exampleMap has one member, which shows the form of the keys, or as many as the rules demand.
-// At greater depth it may be empty, if the rules allow it.
+// exampleMap returns a map with as many members as the rules demand, and at least one, which shows the form of
+// the keys. At greater depth the map may be empty, if the rules allow it.
 func (p guesser) exampleMap(n *plan.MapNode, c *rules.Constraints, depth int) []byte {
 	least := least(p.Words(n, c), "minProperties")
 	if least == 0 && depth > 0 && plan.Reaches(n, n, map[plan.Node]bool{}) {
@@ -74,7 +74,7 @@ func (p guesser) exampleMembers(n *plan.MapNode, c *rules.Constraints, count, de
 	return out
 }
 
-// keyExamples are keys that the codec and the rules accept, all different.
+// keyExamples returns keys that the codec and the rules accept, all different.
 func (p guesser) keyExamples(k *plan.KeyCodec, c *rules.Constraints) []string {
 	names := k.Names
 	if names == nil {
@@ -98,7 +98,7 @@ func (p guesser) keyGuesses(k *plan.KeyCodec, c *rules.Constraints) []string {
 	return report.UniqueTexts(append(names, numbered("key")...))
 }
 
-// numbered are enough keys for any map that a corrected call has room for.
+// numbered returns enough keys for any map that a corrected call has room for.
 func numbered(prefix string) []string {
 	out := make([]string, 64)
 	for i := range out {
@@ -116,7 +116,7 @@ func (p guesser) keyFits(k *plan.KeyCodec, c *rules.Constraints, name string) bo
 	return c == nil || p.Holds(v, c.Tag(k.T, true))
 }
 
-// mendKey replaces a wrong key by the nearest valid one, or by the first example that is free.
+// mendKey replaces a wrong key by the nearest valid key, or by the first unused example.
 func (a *attempt) mendKey(f plan.Finding, parent, name string) {
 	became := ""
 	a.edit(parent, func(object []byte) []byte {
@@ -141,7 +141,7 @@ func (a *attempt) mendKey(f plan.Finding, parent, name string) {
 	}
 }
 
-// signed is the number in a key with the sign before it, or "" without a sign.
+// signed returns the number in a key with the sign before it, or "" without a sign.
 func signed(name string) string {
 	digits := strings.Trim(name, notDigits)
 	before, _, _ := strings.Cut(name, digits)
@@ -154,7 +154,7 @@ func signed(name string) string {
 // notDigits are the characters around a number that was meant: 12A, row 12.
 const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
 
-// parts returns what a text must begin with, contain and end with, each "" if there is no such rule.
+// parts returns what a text must begin with, contain and end with. Each part is "" if there is no such rule.
 func parts(k schema.Keywords) (begin, middle, end string) {
 	for _, pattern := range append([]string{k.Text("pattern")}, patternsOf(schema.Value(k, "allOf"))...) {
 		text, plain := schema.Literal(pattern)
@@ -173,7 +173,7 @@ func parts(k schema.Keywords) (begin, middle, end string) {
 	return begin, middle, end
 }
 
-// composed are texts of these parts.
+// composed returns texts that consist of these parts.
 func composed(k schema.Keywords) []string {
 	begin, middle, end := parts(k)
 	if begin+middle+end == "" {
@@ -186,7 +186,7 @@ func composed(k schema.Keywords) []string {
 	return out
 }
 
-// firstOf is the first character of a class.
+// firstOf returns the first character of a class.
 func firstOf(class string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimPrefix(class[1:], `\`))
 	return string(first)

@@ -19,8 +19,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// near is the right value that a wrong one is a form of; nil: none is known. A container whose kind is
-// right may have faults inside, which are corrected by themselves.
+// near returns the right value that a wrong value stands for, or nil. A container of the right kind may have
+// faults inside, with findings of their own.
 func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	k := p.Words(n, c)
 	if near := p.itemsOf(n, c, value); near != nil {
@@ -40,8 +40,9 @@ func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	return p.nearer(n, c, value)
 }
 
-// itemsOf is a list for n of an object in the place of it: its values, if its keys are 0, 1 and so on, or the
-// object itself, if it is an item. What is wrong inside is corrected by itself. Otherwise itemsOf returns nil.
+// itemsOf returns a list for n if the caller sent an object instead: the values of the object, if its keys are
+// 0, 1 and so on, or the object itself, if it is an item. Faults inside have findings of their own. Otherwise
+// itemsOf returns nil.
 func (p guesser) itemsOf(n plan.Node, c *rules.Constraints, object []byte) []byte {
 	if plan.KindOf(n) != rules.ListKind || jsontext.KindOf(object) != jsontext.KindObject {
 		return nil
@@ -70,7 +71,7 @@ func (p guesser) itemsOf(n plan.Node, c *rules.Constraints, object []byte) []byt
 	return nil
 }
 
-// pairs is the object of a list of objects with a key and a value each, or nil.
+// pairs returns an object for a list of objects that have a key and a value each, or nil.
 func pairs(list []byte) []byte {
 	out := jsonedit.EmptyObject
 	for item := range jsontext.Elements(list) {
@@ -92,7 +93,7 @@ func pairs(list []byte) []byte {
 	return out
 }
 
-// onlyPart is the only item of a list, or the only member of an object.
+// onlyPart returns the only item of a list, or the only member of an object.
 func onlyPart(value []byte) (part []byte, ok bool) {
 	if jsontext.Len(value) != 1 {
 		return nil, false
@@ -106,7 +107,8 @@ func onlyPart(value []byte) (part []byte, ok bool) {
 	return nil, false
 }
 
-// namesOpposite reports whether the first member of an object says what is not wanted, as in {"not":"active"}.
+// namesOpposite reports whether the first member of an object names what is not wanted, as in
+// {"not":"active"}.
 func namesOpposite(value []byte) bool {
 	for key := range jsontext.Members(value) {
 		return negated(key.String())
@@ -114,7 +116,7 @@ func namesOpposite(value []byte) bool {
 	return false
 }
 
-// nearer is near for a value whose parts are not looked at.
+// nearer is near for a value as a whole, without a look at its parts.
 func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	if jsontext.KindOf(value) == jsontext.KindNull {
 		return nil
@@ -139,7 +141,7 @@ func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte 
 	return nil
 }
 
-// candidates returns values that a wrong one may stand for, the most likely first. A nil value is none.
+// candidates returns values that a wrong value may stand for, the most likely first. Some of them may be nil.
 func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) (out [][]byte) {
 	text, isText := jsontext.String(value)
 	if enum, ok := k.Get("enum"); ok {
@@ -168,7 +170,8 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 	return out
 }
 
-// numbersLike are the number in a value, and those nearest to it. Of a percentage no other number is near.
+// numbersLike returns the number in a value, and the numbers nearest to it. For a percentage it returns only
+// the number itself.
 func numbersLike(k schema.Keywords, text string, value []byte) [][]byte {
 	number := numberIn(value)
 	if strings.Contains(text, "%") {
@@ -186,14 +189,14 @@ var boolWords = map[string][]byte{
 // aNumber is a number as people write it, with commas between the thousands.
 var aNumber = lazily(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
 
-// negative is a sign before a number, apart from it, or one that aNumber does not know. multiplied is what makes
-// another number of the digits before it: a letter or a word for thousands or more, or hexadecimal digits.
+// negative is a sign before a number that aNumber does not match. multiplied is a letter, a word or hexadecimal
+// digits after a number, which make it another number, such as a word for thousands.
 var (
 	negative   = lazily(`(?i)(?:\b(?:minus|negative)|[-\x{2212}\x{2013}])[^\p{L}\p{N}]*$`)
 	multiplied = lazily(`(?i)^(?:[kmbgt]([^a-z]|$)|x[0-9a-f]| *(?:dozen|hundred|thousand|million|billion|trillion)s?\b)`)
 )
 
-// numberIn is the only number in a text, or the value if it is one.
+// numberIn returns the only number in a text, or the value if it is a number.
 func numberIn(value []byte) []byte {
 	text, isText := jsontext.String(value)
 	switch {
@@ -220,7 +223,7 @@ func numberIn(value []byte) []byte {
 	return number
 }
 
-// rounded is the nearest whole number of one with few digits.
+// rounded returns the nearest whole number, if the number has few digits.
 func rounded(number []byte) []byte {
 	if number == nil || len(number) > 32 || slices.ContainsFunc(number, func(b byte) bool { return b == 'e' || b == 'E' }) {
 		return nil
@@ -232,7 +235,7 @@ func rounded(number []byte) []byte {
 	return []byte(r.FloatString(0))
 }
 
-// nearTexts are other spellings of a text.
+// nearTexts returns other spellings of a text.
 func nearTexts(k schema.Keywords, text string) [][]byte {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
@@ -271,7 +274,7 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 	return jsonedit.QuoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
 }
 
-// aFraction is a number, a fraction or a range that would be another number without its signs.
+// aFraction is a number, a fraction or a range. Without its signs, it would be another number.
 var aFraction = lazily(`^-|^[-+0-9 ./]{1,8}$|^\+?[0-9]+[./][0-9]+$`)
 
 // plainly leaves out what people put between the parts of a number or a code.
@@ -281,7 +284,7 @@ var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "
 // repeated items if they must differ, and items beyond the limit.
 func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) []byte {
 	elem := plan.ElementOf(n)
-	if elem == nil { // one of several lists
+	if elem == nil { // the value may be one of several lists
 		return nil
 	}
 	if jsontext.KindOf(value) != jsontext.KindArray {
@@ -309,7 +312,7 @@ func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, 
 	return jsonedit.List(items)
 }
 
-// listed is value as a list.
+// listed returns value as a list.
 func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) []byte {
 	if one := jsonedit.List([][]byte{value}); p.Fits(n, c, one) {
 		return one
@@ -325,7 +328,7 @@ func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) [
 		if isText {
 			item = jsontext.Quote(nil, strings.TrimSpace(part))
 		}
-		if !p.Fits(elem, c.Element(), item) && plan.KindOf(elem) != rules.ListKind { // one in another, without end
+		if !p.Fits(elem, c.Element(), item) && plan.KindOf(elem) != rules.ListKind { // lists in lists would not end
 			item = p.nearer(elem, c.Element(), item)
 		}
 		if item == nil {
@@ -340,7 +343,7 @@ func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) [
 	return nil
 }
 
-// indexed are the values of an object with the keys 0, 1 and so on, as PHP writes a list, or nil.
+// indexed returns the values of an object with the keys 0, 1 and so on, as PHP writes a list, or nil.
 func indexed(object []byte) (items [][]byte) {
 	for key, item := range jsontext.Members(object) {
 		if !key.Is(strconv.Itoa(len(items))) {
@@ -351,8 +354,8 @@ func indexed(object []byte) (items [][]byte) {
 	return items
 }
 
-// filled adds examples to a list or a map that has too little, and returns their pointers; nil: it has
-// enough.
+// filled adds examples to a list or a map that is too short, and returns the pointers of the examples. If the
+// list or map is long enough, it returns nil.
 func (a *attempt) filled(f plan.Finding, value []byte) (more []byte, added []string) {
 	k := a.plan.Words(f.Node, f.Rules)
 	switch n := plan.Bare(f.Node).(type) {
@@ -384,7 +387,8 @@ func (a *attempt) filled(f plan.Finding, value []byte) (more []byte, added []str
 	return nil, nil
 }
 
-// nearEnum is the value of an enum that is spelled like value, or is the only one whose name is a word of it.
+// nearEnum returns the value of an enum that is spelled like value, or that is the only one with a name among
+// the words of value.
 func nearEnum(enum, value []byte) []byte {
 	sent := jsonedit.TextOf(value)
 	var names []string
@@ -397,7 +401,7 @@ func nearEnum(enum, value []byte) []byte {
 	said := saidNames(sent, names)
 	best := spelling.Close(sent, names)
 	switch {
-	case len(said) > 1 && (best == "" || slices.Contains(said, best)): // one of several
+	case len(said) > 1 && (best == "" || slices.Contains(said, best)): // value names several
 		return nil
 	case best == "" && len(said) == 1:
 		best = said[0]
@@ -408,7 +412,7 @@ func nearEnum(enum, value []byte) []byte {
 	return byName[best]
 }
 
-// saidNames are the names that are words of a text.
+// saidNames returns the names that are words of a text.
 func saidNames(text string, names []string) (said []string) {
 	for _, word := range spelling.WordsOf(jsontext.Clip(text, spelling.MaxGuess)) {
 		i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, word) })
@@ -419,15 +423,15 @@ func saidNames(text string, names []string) (said []string) {
 	return said
 }
 
-// negated reports whether a text says what is not wanted.
+// negated reports whether a text names what is not wanted.
 func negated(text string) bool {
 	return strings.HasPrefix(text, "!") || strings.Contains(text, "!=") || slices.ContainsFunc(spelling.WordsOf(jsontext.Clip(text, spelling.MaxGuess)), func(word string) bool {
 		return slices.Contains([]string{"not", "no", "non", "never", "except", "without", "exclude", "excludes", "excluding", "excluded", "ne", "neq", "nin"}, word)
 	})
 }
 
-// lazily compiles a regular expression when it is first used: programs start without the ones that
-// only wrong calls need.
+// lazily compiles a regular expression when it is first used. Only wrong calls need most of them, so programs
+// start without them.
 func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

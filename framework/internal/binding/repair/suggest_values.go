@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// example is a value that n accepts, as small as can be.
+// example returns a value that n accepts, as small as possible.
 func (p guesser) example(n plan.Node, c *rules.Constraints, depth int) []byte {
 	if depth > 8 {
 		return []byte("null")
@@ -55,7 +55,7 @@ func (p guesser) exampleObject(n *plan.StructNode, depth int) []byte {
 	return out
 }
 
-// exampleList repeats the example of an item. What is too long to be tried is null.
+// exampleList repeats the example of an item. It returns null instead of a list that is too long to be tried.
 func (p guesser) exampleList(elem plan.Node, c *rules.Constraints, k schema.Keywords, depth int) []byte {
 	count := min(least(k, "minItems"), 64)
 	if count == 0 {
@@ -68,7 +68,7 @@ func (p guesser) exampleList(elem plan.Node, c *rules.Constraints, k schema.Keyw
 	return jsonedit.List(slices.Repeat([][]byte{item}, count))
 }
 
-// least is the bound that a keyword such as minItems sets, or 0.
+// least returns the bound that a keyword such as minItems sets, or 0.
 func least(k schema.Keywords, word string) int {
 	n, _ := k.Int(word)
 	return n
@@ -85,7 +85,7 @@ var textExamples = []string{
 	"123e4567-e89b-42d3-a456-426614174000", "DE", "2026-01-31", "d41d8cd98f00b204e9800998ecf8427e",
 }
 
-// scalarExamples are guesses from a schema, the best first.
+// scalarExamples returns guesses from a schema, the best first.
 func scalarExamples(k schema.Keywords) [][]byte {
 	if raw, ok := k.Get("enum"); ok {
 		return slices.Collect(jsontext.Elements(raw))
@@ -129,7 +129,7 @@ func between(k schema.Keywords) (out [][]byte) {
 	return out
 }
 
-// optionExamples are guesses from the alternatives of a value.
+// optionExamples returns guesses from the alternatives of a value.
 func optionExamples(k schema.Keywords, options []byte) [][]byte {
 	var out [][]byte
 	for option := range jsontext.Elements(options) {

@@ -13,15 +13,15 @@ type Fault struct {
 	Fix     string
 	Warning bool // the plan is usable
 
-	Owner  reflect.Type // the struct type of the field that the path ends with; nil: none
-	Member string       // that field's name
+	Owner  reflect.Type // the struct type of the field at the end of the path; may be nil
+	Member string       // the name of the field
 
-	// Enum is set if the fault depends on constants, which reflection does not see: it is a fault only if the
+	// Enum is set if the fault depends on constants, which reflection does not see. It is a fault only if the
 	// package of this type declares constants of the type.
 	Enum reflect.Type
 }
 
-// String is the fault on one line.
+// String returns the fault on one line.
 func (f Fault) String() string {
 	s := f.Problem
 	if f.Path != "" {
@@ -33,13 +33,13 @@ func (f Fault) String() string {
 	return s
 }
 
-// Faults collects the faults of one type, each with the path of the field that is being looked at.
+// Faults collects the faults of one type, each with the path of the current field.
 type Faults struct {
 	Path []string // Go names, from the root type on
 	List []Fault
 }
 
-// At runs fn one step further down the path.
+// At runs fn with name as the next step of the path.
 func (f *Faults) At(name string, fn func()) {
 	f.Path = append(f.Path, name)
 	fn()

@@ -21,10 +21,10 @@ const (
 
 // Issue is one fault of a call. Texts name no Go types.
 type Issue struct {
-	Path string `json:"path"`           // JSON pointer; "" is the whole
+	Path string `json:"path"`           // JSON pointer; "" for the whole value
 	Got  string `json:"got,omitempty"`  // what was sent, in words
 	Want string `json:"want,omitempty"` // what is wanted, in words
-	Hint string `json:"hint,omitempty"` // more sentences: the default, the nearest name, the names there are
+	Hint string `json:"hint,omitempty"` // more sentences: the default, the nearest name, the existing names
 	Rule string `json:"rule"`           // one of the Rule constants, or the name of a validate tag
 }
 
@@ -40,30 +40,30 @@ const (
 type Invalid struct {
 	Issues []Issue // at most 20
 	Total  int     // faults that were found
-	Try    string  // a corrected call that passes, as JSON (of a template: a URI); "" if none is known
+	Try    string  // a corrected call that passes, as JSON, or as a URI for a template; may be ""
 
-	// Examples are JSON pointers of values in Try that are no more than examples: the call did not say
-	// what they should be.
+	// Examples are JSON pointers of values in Try that are only examples: the call does not show which values the
+	// caller wants.
 	Examples []string
 
-	// Stopped says that reading stopped after the last fault: there may be more.
+	// Stopped reports that reading stopped after the last fault, so there may be more faults.
 	Stopped bool
 
-	// Cause is for the log, and not among the texts: the first *Panic of the program's own methods
-	// while the values were read, or what its Validate keeps. It may be nil.
+	// Cause is only for the log: the first *Panic of the program's own methods while the values were read, or the
+	// causes of the errors that its Validate returned. It may be nil.
 	Cause error
 }
 
-// NewInvalid is an error for issues found elsewhere.
+// NewInvalid returns an error for issues found elsewhere.
 func NewInvalid(issues ...Issue) *Invalid {
 	total := len(issues)
 	return &Invalid{Issues: issues[:min(total, MaxIssues)], Total: total}
 }
 
-// Error is the whole text, without the name of what was called.
+// Error returns the whole text, without the name of the called component.
 func (e *Invalid) Error() string { return e.text("") }
 
-// Text is the whole text for a call of name.
+// Text returns the whole text for a call of name.
 func (e *Invalid) Text(name string) string { return e.text(name + ": ") }
 
 func (e *Invalid) text(prefix string) string {
@@ -98,7 +98,7 @@ func (e *Invalid) text(prefix string) string {
 	return out.String()
 }
 
-// examples is the line that names the examples in Try; "" if there are none.
+// examples returns the line that names the examples in Try. If there are no examples, it returns "".
 func (e *Invalid) examples() string {
 	switch {
 	case len(e.Examples) == 0:

@@ -5,14 +5,14 @@ import (
 	"runtime/debug"
 )
 
-// Panic is a panic of a method of the program's, such as UnmarshalText, on what a caller sent. It
-// is for the log: no caller gets it.
+// Panic is a panic of a method of the program, such as UnmarshalText, on a value that a caller sent. It is
+// only for the log.
 type Panic struct {
 	Value any
 	Stack []byte
 }
 
-// Error is the value alone.
+// Error returns the value, without the stack.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // Recovered turns a panic into an error of the function that defers it.

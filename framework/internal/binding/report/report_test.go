@@ -30,7 +30,8 @@ func ExampleInvalid() {
 	// Try: {"query":"text"}
 }
 
-// TestBounds: however many and long the issues are, the text is short, counts all, and ends with the whole call.
+// TestBounds checks that the text is short, counts all issues, and ends with the whole call, however many and
+// long the issues are.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	issues := make([]report.Issue, 100)
@@ -48,7 +49,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestWords: texts from callers are cut at a rune, on one line, and say their kind.
+// TestWords checks that texts of callers are cut at a rune, are on one line, and have a word for their kind.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
@@ -75,7 +76,7 @@ func TestWords(t *testing.T) {
 
 func rep(s string, n int) string { return strings.Repeat(s, n) }
 
-// TestFaults: a fault has the path of the field that is being looked at. A warning alone is not a failure.
+// TestFaults checks that a fault has the path of the current field, and that a warning alone is not a failure.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var f report.Faults
@@ -91,7 +92,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRecovered: a panic becomes an error with its stack, and its text is the value alone.
+// TestRecovered checks that a panic becomes an error with its stack, and that the text of the error is only
+// the value.
 func TestRecovered(t *testing.T) {
 	t.Parallel()
 	err := func() (err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// JoinSentences joins two texts, each of which may be empty.
+// JoinSentences joins two texts. Both may be empty.
 func JoinSentences(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -27,7 +27,7 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// GotWords is a value as it was sent, cut short, with its kind.
+// GotWords returns a value as it was sent, cut short, with its kind.
 func GotWords(raw []byte) string {
 	if kind, ok := KindNames[jsontext.KindOf(raw)]; ok {
 		return shortJSON(raw) + " (" + kind + ")"
@@ -40,7 +40,7 @@ var KindNames = map[jsontext.Kind]string{
 	jsontext.KindString: "text", jsontext.KindNumber: "number", jsontext.KindBool: "bool", jsontext.KindArray: "list", jsontext.KindObject: "object",
 }
 
-// shortJSON is the beginning of a value without the space between its parts.
+// shortJSON returns the beginning of a value, without the space between its parts.
 func shortJSON(raw []byte) string {
 	const shown, read = 40, 400
 	if len(raw) > read {
@@ -49,7 +49,7 @@ func shortJSON(raw []byte) string {
 	return jsontext.Clip(string(jsontext.Compact(nil, raw)), shown)
 }
 
-// ShortPath cuts the names in a pointer that the caller chose, and the pointer.
+// ShortPath shortens a pointer with names that the caller chose, and each name in it.
 func ShortPath(path string) string {
 	const name, whole = 64, 400
 	if len(path) <= name {
@@ -65,10 +65,10 @@ func ShortPath(path string) string {
 // OneLine returns s with single spaces instead of all white space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// QuoteShort quotes a name from the caller's text.
+// QuoteShort quotes a name from the caller's text, cut short.
 func QuoteShort(s string) string { return string(jsontext.Quote(nil, jsontext.Clip(s, 40))) }
 
-// Capped shows a long list of names by its beginning.
+// Capped returns the beginning of a long list of names, and the number of the others.
 func Capped(names []string) []string {
 	const most = 24
 	if len(names) <= most {
@@ -77,7 +77,7 @@ func Capped(names []string) []string {
 	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
 }
 
-// UniqueTexts removes repetitions from texts, which it changes.
+// UniqueTexts removes repetitions from texts. It changes the slice.
 func UniqueTexts(texts []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(texts, func(text string) bool {

@@ -1,2 +1,2 @@
-// Package spelling finds the name that was probably meant by one that does not exist.
+// Package spelling finds the existing name that a wrong name probably stands for.
 package spelling

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// meant asks guess until it returns a name that does not mean the opposite.
+// meant calls guess until it returns a name that does not mean the opposite.
 func meant(guess func(string, []string) string, name string, names []string) string {
 	for len(name) <= MaxGuess {
 		best := guess(name, names)
@@ -17,7 +17,7 @@ func meant(guess func(string, []string) string, name string, names []string) str
 	return ""
 }
 
-// opposite reports whether one name says the reverse of the other, though they are spelled alike.
+// opposite reports whether one name means the reverse of the other, although the two are spelled alike.
 func opposite(a, b string) bool {
 	flatA, flatB := Flatten(a), Flatten(b)
 	if flatA == flatB {
@@ -76,7 +76,8 @@ func reversed(a, b string, by [][2]string) bool {
 	})
 }
 
-// sameBehind reports whether the words are the same behind these beginnings. A short rest is an accident.
+// sameBehind reports whether the words are the same after these beginnings. A short rest may be the same by
+// accident.
 func sameBehind(a, beginA, b, beginB string) bool {
 	restA, okA := strings.CutPrefix(a, beginA)
 	restB, okB := strings.CutPrefix(b, beginB)

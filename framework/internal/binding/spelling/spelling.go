@@ -8,8 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 )
 
-// synonyms are names that models take for one another. Within a group any name
-// suggests any other.
+// synonyms are names that models confuse. Within a group any name suggests any other.
 var synonyms = [][]string{
 	{"cursor", "page", "offset", "next", "after", "start", "skip", "pagetoken"},
 	{"limit", "count", "max", "size", "top", "pagesize", "perpage", "maxresults", "numresults"},
@@ -25,8 +24,8 @@ var synonyms = [][]string{
 	{"lon", "lng", "long", "longitude"},
 }
 
-// Others says what names there are instead of one that does not exist; free are those
-// that the caller has not used.
+// Others lists the names that exist, for a name that does not exist. free are the names that the caller has
+// not used.
 func Others(name string, names, free []string, arguments bool) string {
 	if len(names) == 0 {
 		return "There are none here."
@@ -45,8 +44,8 @@ func Others(name string, names, free []string, arguments bool) string {
 // MaxGuess bounds the names that are compared with others.
 const MaxGuess = 128
 
-// Nearest is the name that was probably meant, or "": a spelling, one with a word more or less, or
-// another word for the same. It is never a name that means the opposite.
+// Nearest returns the name that was probably meant, or "": another spelling, a name with a word more or less,
+// or another word for the same. It never returns a name that means the opposite.
 func Nearest(name string, names []string) string { return meant(nearest, name, names) }
 
 func nearest(name string, names []string) string {
@@ -77,8 +76,8 @@ func nearest(name string, names []string) string {
 	return ""
 }
 
-// Close is the name that name is a spelling of: other case or separators,
-// a typing error, an abbreviation. It is never a name that means the opposite.
+// Close returns the name that name is a spelling of, with other case or separators, a typing error, or an
+// abbreviation. It never returns a name that means the opposite.
 func Close(name string, names []string) string { return meant(closest, name, names) }
 
 func closest(name string, names []string) string {
@@ -88,7 +87,7 @@ func closest(name string, names []string) string {
 	return abbreviated(Flatten(name), names)
 }
 
-// abbreviated is the name that begins as flat does, or as which flat begins.
+// abbreviated returns the name that begins with flat, or that flat begins with.
 func abbreviated(flat string, names []string) string {
 	if len(flat) < 3 {
 		return ""
@@ -102,7 +101,7 @@ func abbreviated(flat string, names []string) string {
 	return ""
 }
 
-// spelling is the name that name becomes with the fewest steps; "": with none of them few enough.
+// spelling returns the name that name becomes with the fewest steps, or "" if all names need too many.
 func spelling(name string, names []string) (best string, steps int) {
 	flat := Flatten(name)
 	if flat == "" {
@@ -127,8 +126,8 @@ func spelling(name string, names []string) (best string, steps int) {
 	return best, limit
 }
 
-// affixed is the only name that has all words of name at its beginning or end, or whose words name has
-// there: search_query for query, and the other way round.
+// affixed returns the only name that has all words of name at its beginning or end, as search_query has for
+// query, or that is itself the beginning or end of name.
 func affixed(name string, names []string) string {
 	mine := WordsOf(name)
 	best, shared, twice := "", 0, false
@@ -156,7 +155,7 @@ func affixed(name string, names []string) string {
 	return best
 }
 
-// WordsOf are the words of a name, in small letters: of searchQuery they are search and query.
+// WordsOf returns the words of a name in small letters. The words of searchQuery are search and query.
 func WordsOf(name string) []string {
 	var spaced strings.Builder
 	small := false
@@ -178,8 +177,8 @@ func Flatten(name string) string { return strings.ToLower(separators.Replace(nam
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// Distance is Levenshtein's, over bytes, with swapped neighbors as one step. Texts longer
-// than maxGuess are as far away as they are long.
+// Distance returns the Levenshtein distance in bytes, with swapped neighbors as one step. If a text is longer
+// than MaxGuess, it returns the length of the longer text.
 func Distance(a, b string) int {
 	if len(a) > MaxGuess || len(b) > MaxGuess {
 		return max(len(a), len(b))

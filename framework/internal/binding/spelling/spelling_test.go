@@ -8,7 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 )
 
-// TestNearest: a spelling comes first, then a word more or less, then another word for the same.
+// TestNearest checks the order of guesses: a spelling, then a word more or less, then another word for the
+// same.
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"user_id", "query", "startTime", "limit", "email"}
@@ -26,7 +27,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestClose does not take one word for another.
+// TestClose checks that Close does not take one word for another.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"Limit": "limit", "limt": "limit", "max": "", "search_limit": ""} {
@@ -36,7 +37,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestOthers lists the names, and the nearest of those that are free.
+// TestOthers checks that Others lists the names, and the nearest of the free names.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	names := []string{"from", "to"}
@@ -51,7 +52,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestDistance: swapped neighbors are one step.
+// TestDistance checks that swapped neighbors are one step.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -73,7 +74,7 @@ func TestWordsOf(t *testing.T) {
 	}
 }
 
-// TestOpposites: a name that means the opposite is not meant, however near its spelling is.
+// TestOpposites checks that a name with the opposite meaning is not suggested, however near its spelling is.
 func TestOpposites(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string]string{
