@@ -8,7 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestAdvertisedIsEnforced: what a schema says by a format, a pattern or a default holds for calls.
+// TestAdvertisedIsEnforced checks that calls are held to what a schema says by a format, a pattern or a
+// default.
 func TestAdvertisedIsEnforced(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -25,7 +26,7 @@ func TestAdvertisedIsEnforced(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`: "", `{"mail":"a@b.example"}`: "", `{"mail":"nobody"}`: "/mail", `{"day":"2026-01-31"}`: "", `{"day":"soon"}`: "/day", `{"day":null}`: "",
 		`{"mails":["none"]}`: "/mails", `{"mails":["a@b.example"]}`: "",
-		`{"count":"0"}`: "", `{"count":"7"}`: "", `{"count":"-0"}`: "/count", `{"count":"-1"}`: "/count", `{"low":8}`: "", `{"low":9}`: "", // an absent member is not measured
+		`{"count":"0"}`: "", `{"count":"7"}`: "", `{"count":"-0"}`: "/count", `{"count":"-1"}`: "/count", `{"low":8}`: "", `{"low":9}`: "", // no rule applies to an absent member
 	} {
 		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
 		if got := paths(err); got != want {

@@ -10,14 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// laxSchemas are kinds of which the schema can say less than the plan demands:
-// text forms that only the type's own method knows, and integers as keys whose
-// exact pattern would fill a page.
+// laxSchemas are kinds with schemas that accept more than the plan: text forms that only a method of the type
+// defines, and integers as keys, because their exact pattern would fill a page.
 var laxSchemas = map[string]bool{
 	"prefix": true, "int map": true, "bigfloat": true, "own text map": true, "text on pointer": true, "opaque": true, "written as text": true,
 }
 
-// scalarPool has a value for every kind, and a near miss of each.
+// scalarPool has a value for every kind, and a similar wrong value for each.
 func scalarPool() []string {
 	return []string{
 		"null", "true", "false", "0", "-0", "1", "2", "3", "4", "-1", "1.0", "1e2", "10e-1", "1.5", "-0.1", "127", "128", "-128", "-129",
@@ -33,7 +32,7 @@ func scalarPool() []string {
 	}
 }
 
-// valuePool is the scalars, and lists and objects of them.
+// valuePool contains the scalars, and lists and objects of them.
 func valuePool() []string {
 	pool := []string{"[]", "{}", "[[]]", "[{}]", "[[1],[2]]", `{"a":{}}`, `{"a":{"b":{}}}`, `{"a":[1]}`, `{"id":1}`, `{"id":1,"note":"x"}`, `{"id":"1"}`}
 	for _, s := range scalarPool() {
@@ -45,9 +44,8 @@ func valuePool() []string {
 	return pool
 }
 
-// TestEveryKindAgreesOnEveryValue: for every kind of type, what the schema
-// accepts decodes, what decodes the schema accepts, and what was decoded is
-// written so that the output schema accepts it.
+// TestEveryKindAgreesOnEveryValue checks, for every kind of type, that what the schema accepts decodes, that
+// the schema accepts what decodes, and that the output schema accepts what is written from it.
 func TestEveryKindAgreesOnEveryValue(t *testing.T) {
 	t.Parallel()
 	pool := valuePool()

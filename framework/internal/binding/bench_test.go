@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 )
 
-// bSearch is the ten-field nested input that the peers are measured with, and bRaw a call.
+// bSearch is a nested input with ten fields, which other frameworks are also measured with. bRaw is a call.
 type bSearch = bindingtest.Search
 
 const bRaw = bindingtest.SearchCall
@@ -32,7 +32,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeStandard is the bar: encoding/json and validator.
+// BenchmarkDecodeStandard measures encoding/json and validator, for comparison.
 func BenchmarkDecodeStandard(b *testing.B) {
 	check := validator.New(validator.WithRequiredStructEnabled())
 	raw := []byte(bRaw)
@@ -88,7 +88,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeSizes: reading is linear in the text, whatever grows in it.
+// BenchmarkDecodeSizes shows that reading is linear in the text, whatever part of it grows.
 func BenchmarkDecodeSizes(b *testing.B) {
 	type item struct {
 		ID   int    `json:"id" validate:"min=0"`

@@ -39,7 +39,8 @@ type blankIn struct {
 	Beside   string         `json:"beside,omitempty" validate:"cidr,nefield=Phone"`
 }
 
-// TestBlank: an optional argument that is null, or "" where it is no free text, is not given.
+// TestBlank checks that an optional argument counts as not given if it is null, or if it is "" and not a free
+// text.
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	none, _, err := decodeTo[blankIn](t, `{}`)
@@ -87,7 +88,7 @@ func TestBlank(t *testing.T) {
 	}
 }
 
-// TestBlankRequired: what is required must be given, in lists and structs too.
+// TestBlankRequired checks that required values must be given, also in lists and structs.
 func TestBlankRequired(t *testing.T) {
 	t.Parallel()
 	type item struct {
@@ -128,7 +129,7 @@ func TestBlankRequired(t *testing.T) {
 	}
 }
 
-// bOwn reads its own JSON, and leaves the value as it is for null, as package json asks of it.
+// bOwn reads its own JSON. For null it leaves the value unchanged, as package json asks.
 type bOwn struct{ N int }
 
 func (b *bOwn) UnmarshalJSON(raw []byte) error {
@@ -138,7 +139,8 @@ func (b *bOwn) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &b.N)
 }
 
-// TestBlankBesideKeywords: what counts as not given does not depend on the tag that says what the values are.
+// TestBlankBesideKeywords checks that the tag with the allowed values does not change what counts as not
+// given.
 func TestBlankBesideKeywords(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -172,7 +174,8 @@ func TestBlankBesideKeywords(t *testing.T) {
 	}
 }
 
-// TestNothingIsMissingInWhatIsLeftOut: an optional object may be left out, whatever it needs where it is given.
+// TestNothingIsMissingInWhatIsLeftOut checks that an optional object may be left out, whatever members it
+// needs if it is given.
 func TestNothingIsMissingInWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -197,7 +200,7 @@ func TestNothingIsMissingInWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestRepairedSpellings are values that differ from the right ones in their spelling alone.
+// TestRepairedSpellings checks values that differ from the right ones only in their spelling.
 func TestRepairedSpellings(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -236,7 +239,8 @@ func TestRepairedSpellings(t *testing.T) {
 	}
 }
 
-// TestRepairedBytesKeepTheirSchema: a keyword about the text of bytes is not evaded by leaving out the padding.
+// TestRepairedBytesKeepTheirSchema checks that leaving out the padding does not evade a keyword about the text
+// of bytes.
 func TestRepairedBytesKeepTheirSchema(t *testing.T) {
 	t.Parallel()
 	type in struct {

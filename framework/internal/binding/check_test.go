@@ -52,7 +52,7 @@ func TestChecks(t *testing.T) {
 		}
 	}
 	cases := []struct {
-		raw, want string // "": legal
+		raw, want string // "": no fault
 		unseen    bool   // the schema cannot see it
 	}{
 		{`{"code":"1234 AB"}`, "", false},

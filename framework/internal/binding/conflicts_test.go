@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestContradictions: rules that no value meets are faults at Build, not tools
-// that can never be called.
+// TestContradictions checks that rules that no value meets are faults at Build, instead of tools that can
+// never be called.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

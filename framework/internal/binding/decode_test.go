@@ -30,7 +30,7 @@ type box[T any] struct {
 	V T `json:"v"`
 }
 
-// value checks one decoded value, or that it is refused.
+// value checks one decoded value, or that the value is refused.
 func value[T any](t *testing.T, raw string, want T, ok bool) {
 	t.Helper()
 	p := mustCompile(t, reflect.TypeFor[box[T]](), binding.Input, binding.Options{NoRepair: true})
@@ -176,7 +176,8 @@ func TestNamesFollowEncodingJSON(t *testing.T) {
 	}
 }
 
-// TestLegalNames: a name in a tag is legal if encoding/json takes it, which uses the name of the field otherwise.
+// TestLegalNames checks that a name in a tag is legal if encoding/json takes it. For other names encoding/json
+// uses the name of the field.
 func TestLegalNames(t *testing.T) {
 	t.Parallel()
 	runes := []rune("°€कीम日١²ªǅ\u0301\u200d\ufeff\U0001f600'`\"\\\x00\x7f")
@@ -382,7 +383,7 @@ type abroad string
 
 func (*abroad) UnmarshalText([]byte) error { return errors.New("öffnet nicht") }
 
-// TestHintsOfOtherAlphabets: the first letter of a hint may have several bytes.
+// TestHintsOfOtherAlphabets checks hints with a first letter of several bytes.
 func TestHintsOfOtherAlphabets(t *testing.T) {
 	t.Parallel()
 	if _, _, err := decodeTo[box[abroad]](t, `{"v":"x"}`); err == nil || !strings.Contains(err.Error(), "Öffnet nicht.") {
@@ -396,7 +397,8 @@ type writesItself struct {
 
 func (writesItself) MarshalJSON() ([]byte, error) { return []byte(`"hidden"`), nil }
 
-// TestDefaultsOfWriters: a type that only writes its own JSON has its defaults, also if it is absent.
+// TestDefaultsOfWriters checks that a type that only writes its own JSON gets its defaults, also if it is
+// absent.
 func TestDefaultsOfWriters(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -409,7 +411,7 @@ func TestDefaultsOfWriters(t *testing.T) {
 	}
 }
 
-// TestDefaultsDeepInAbsentObjects: a member that is required within an absent object has its defaults, too.
+// TestDefaultsDeepInAbsentObjects checks that a required member of an absent object also gets its defaults.
 func TestDefaultsDeepInAbsentObjects(t *testing.T) {
 	t.Parallel()
 	type sort struct {

@@ -27,7 +27,8 @@ type (
 	}
 )
 
-// TestDefaultsOfStructs: the members of a default keep to their rules, in structs, lists and maps of them.
+// TestDefaultsOfStructs checks that the members of a default satisfy their rules, in structs and in lists and
+// maps of structs.
 func TestDefaultsOfStructs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

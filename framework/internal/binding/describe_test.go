@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// What is wanted says all that the schema says: the rule that a value breaks may be any of
-// them. And a value that keeps to all of them is found.
+// TestWordsOfRules checks that the words for a value express everything in its schema, because the value may violate
+// any of the rules, and that a value is found that satisfies all of them.
 func TestWordsOfRules(t *testing.T) {
 	t.Parallel()
 	text, number := reflect.TypeFor[string](), reflect.TypeFor[int]()

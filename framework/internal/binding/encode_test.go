@@ -178,7 +178,7 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// hRate has both forms: as JSON a number, as a text with a sign behind it.
+// hRate has both forms: in JSON a number, and as a text a number with a percent sign.
 type hRate float64
 
 func (r hRate) MarshalJSON() ([]byte, error)  { return json.Marshal(float64(r)) }
@@ -191,7 +191,7 @@ func (r *hRate) UnmarshalText(b []byte) error {
 	return err
 }
 
-// What travels as a text goes by a type's text form, also where it has one of JSON.
+// TestStringsPreferText checks that a text uses the text form of a type, also if the type has a JSON form.
 func TestStringsPreferText(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -277,7 +277,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// A name that a brought schema does not have is answered with those that it has.
+// TestRawNames checks that the error for an unknown name lists the names of a schema that was written by hand.
 func TestRawNames(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]map[string]string{
@@ -305,7 +305,7 @@ func TestRawNames(t *testing.T) {
 	}
 }
 
-// Faults of a brought schema are worded like those of a reflected one.
+// TestRawWords checks that faults of a schema written by hand have the same words as faults of a Go type.
 func TestRawWords(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ schema, value, want string }{
@@ -350,7 +350,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestKeysBehindPointers: a key that is a pointer or an interface is written by its own method.
+// TestKeysBehindPointers checks that a key that is a pointer or an interface is written by its own method.
 func TestKeysBehindPointers(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("192.0.2.1")

@@ -90,7 +90,7 @@ type (
 	}
 )
 
-// Pointers behind which there is no value.
+// Pointers that do not lead to a value.
 type (
 	fSelf   *fSelf
 	fThis   *fThat
@@ -98,7 +98,8 @@ type (
 	fToThis *fThis
 )
 
-// TestPathsOfRules: rules may name fields of embedded structs, fields inside of others, and items.
+// TestPathsOfRules checks that rules may name fields of embedded structs, fields inside other fields, and
+// items.
 func TestPathsOfRules(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -273,8 +274,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAtOnce: one compile reports everything, and nothing of what could not be
-// looked at.
+// TestAllFaultsAtOnce checks that one compile reports everything, but nothing about what it could not look at.
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -309,7 +309,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// tMarker has nothing to show.
+// tMarker has no exported field.
 type tMarker struct{ _ [0]func() }
 
 func TestWarnings(t *testing.T) {
@@ -338,7 +338,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// fUpload reads its own JSON, and has a rule for the disk of the server.
+// fUpload reads its own JSON, and has a rule about the disk of the server.
 type fUpload struct {
 	Path string `json:"path" validate:"file"`
 }
@@ -346,8 +346,8 @@ type fUpload struct {
 func (u fUpload) MarshalJSON() ([]byte, error)  { return json.Marshal(u.Path) }
 func (u *fUpload) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &u.Path) }
 
-// TestForbiddenRulesInside: a tag in a type that reads itself does not touch the disk either. Its other rules are
-// asked as validator asks them.
+// TestForbiddenRulesInside checks that a tag in a type that reads itself does not touch the disk either.
+// Validator judges the other rules of the type.
 func TestForbiddenRulesInside(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{t.TempDir(): "", t.TempDir() + "/none": ""} {
@@ -357,7 +357,7 @@ func TestForbiddenRulesInside(t *testing.T) {
 	}
 }
 
-// TestErrorsInResults: encoding/json writes most of them as {}.
+// TestErrorsInResults checks errors in results, because encoding/json writes most of them as {}.
 func TestErrorsInResults(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{reflect.TypeFor[error](), reflect.TypeFor[[]error](), reflect.TypeFor[map[string]error]()} {
@@ -369,7 +369,7 @@ func TestErrorsInResults(t *testing.T) {
 	mustCompile(t, structWith(reflect.TypeFor[[]tSize](), ""), binding.Form, binding.Options{}) // a list of choices that are texts
 }
 
-// TestTagsThatAreNotRead: what was meant for models must not get lost in silence.
+// TestTagsThatAreNotRead checks that tags meant for models are not ignored silently.
 func TestTagsThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]string{
@@ -407,7 +407,7 @@ func hidden(tag reflect.StructTag) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "name", PkgPath: "example.com/x", Type: reflect.TypeFor[string](), Tag: tag}})
 }
 
-// What a package keeps for itself, with tags of others, is none of ours.
+// TestTagsOfOthers checks that unexported fields, and tags of other packages, are not faults.
 func TestTagsOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{
@@ -419,7 +419,8 @@ func TestTagsOfOthers(t *testing.T) {
 	}
 }
 
-// TestFindingsAreBounded: reading stops after 64 faults. The error says so, and has 20 of them.
+// TestFindingsAreBounded checks that reading stops after 64 faults, and that the error reports this and has 20
+// of them.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[struct {

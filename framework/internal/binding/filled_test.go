@@ -8,12 +8,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// FFilled is embedded by a pointer that its default makes.
+// FFilled is embedded by a pointer. A default makes the struct behind it.
 type FFilled struct {
 	Limit int `json:"limit" default:"10"`
 }
 
-// TestRulesOfFilledPointers: a member with a default makes the embedded pointer to it, so rules may name it.
+// TestRulesOfFilledPointers checks that rules may name a member with a default, because the default makes the
+// embedded struct.
 func TestRulesOfFilledPointers(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -34,7 +35,8 @@ type FLists []string
 // Values returns the lists.
 func (FLists) Values() []FLists { return []FLists{{"a"}, {"b"}} }
 
-// TestSuggestionForOneOfSeveralLists: a suggestion for such a list does not look for the kind of its items.
+// TestSuggestionForOneOfSeveralLists checks that a suggestion for such a list does not look for the kind of
+// its items.
 func TestSuggestionForOneOfSeveralLists(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[struct {

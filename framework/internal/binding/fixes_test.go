@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// fHex reads its text with the standard library, whose errors name packages.
+// fHex reads its text with the standard library. Errors of the standard library name packages.
 type fHex struct{ raw []byte }
 
 func (h *fHex) UnmarshalText(text []byte) (err error) {
@@ -25,7 +25,7 @@ func (h *fHex) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// fTold says itself what is wrong.
+// fTold returns errors that say what is wrong.
 type fTold struct{}
 
 func (*fTold) UnmarshalText([]byte) error { return errors.New("no such room; rooms are A1 and B2") }
@@ -58,13 +58,13 @@ func TestCorrectedCalls(t *testing.T) {
 	p := mustCompile(t, reflect.TypeFor[fFixes](), binding.Input, binding.Options{})
 	const (
 		rest = `,"Hosts":{}}`
-		left = `{"Hosts":{}}` // nothing is known in the place of an optional member
+		left = `{"Hosts":{}}` // without a near value, an optional member is left out
 	)
 	for _, c := range []struct {
 		args string // without the end
 		text string // must stand in the text
 		not  string // must not
-		try  string // without the end; "" where there is none
+		try  string // without the end; "" if there is no suggestion
 	}{
 		{`{"hex":"zz"`, `/hex: got "zz"`, "encoding", ""},
 		{`{"told":"C3"`, "No such room; rooms are A1 and B2.", "fTold:", ""},
@@ -134,8 +134,8 @@ type fMany struct {
 	Ports map[int]int       `json:"ports,omitempty" validate:"omitempty,dive,keys,min=5,endkeys,min=5"`
 }
 
-// All faults are told at once, those inside of a list or map that is at fault
-// itself, too, and those of a map's key and value.
+// TestFaultsInsideOfFaults checks that all faults are reported at once, also faults inside a list or map that
+// itself has a fault, and faults of the key and the value of a map entry.
 func TestFaultsInsideOfFaults(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[fMany](), binding.Input, binding.Options{})
@@ -185,8 +185,7 @@ func TestFaultsInsideOfFaults(t *testing.T) {
 	}
 }
 
-// TestKeysOutsideOfTheirValues: the schema promises the values, so nothing else
-// may be written.
+// TestKeysOutsideOfTheirValues checks that a key that is not one of the values in the schema is not written.
 func TestKeysOutsideOfTheirValues(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[map[tColor]int](), binding.Output, binding.Options{})
@@ -198,8 +197,8 @@ func TestKeysOutsideOfTheirValues(t *testing.T) {
 	}
 }
 
-// TestZeroAddressesAreValid: a struct with an address that was never set is no
-// error of the handler's, and readers that assert formats must take it.
+// TestZeroAddressesAreValid checks that a struct with an address that was never set is not an error of the
+// handler, and that readers that assert formats accept it.
 func TestZeroAddressesAreValid(t *testing.T) {
 	t.Parallel()
 	type out struct {

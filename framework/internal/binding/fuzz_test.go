@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// fAgree has the shapes that encoding/json reads the same way.
+// fAgree has shapes that encoding/json reads in the same way.
 type fAgree struct {
 	S string             `json:"s,omitempty"`
 	I int64              `json:"i,omitempty"`
@@ -32,9 +32,8 @@ type fAgree struct {
 	tBase
 }
 
-// FuzzDecode: no text makes the plan panic, and what it accepts, encoding/json
-// reads to the same value, except for numbers such as 1.0 and 1e2, which it
-// refuses as integers.
+// FuzzDecode checks that no text makes the plan panic, and that encoding/json reads what the plan accepts to
+// the same value, except for numbers such as 1.0 and 1e2, which encoding/json refuses as integers.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"{}", `{"s":"a","i":1,"u":2,"f":1.5,"b":true,"p":null,"l":[1],"m":{"x":{"id":1}},"k":{"1":true},"y":"aGk=","a":["x","y"],"n":1e3,"r":[1],"id":3}`,
@@ -72,16 +71,15 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// equalJSON compares as encoding/json writes, for RawMessage keeps the space
-// of its text.
+// equalJSON compares values as encoding/json writes them, because RawMessage keeps the space of its text.
 func equalJSON(a, b fAgree) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// TestAnyTypeCompiles: whatever the type and its tags, Compile neither panics
-// nor overflows, and a plan that it returns works.
+// TestAnyTypeCompiles checks that, whatever the type and its tags, Compile neither panics nor overflows, and
+// returns a plan that works.
 func TestAnyTypeCompiles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// drawnMistake is a call that is not right any more.
+// drawnMistake is a call with a mistake.
 type drawnMistake struct {
 	kind  string
 	call  map[string]any
-	paths []string // where the mistake is, by the names of the right call
-	undo  bool     // who reads the call knows what was meant
+	paths []string // places of the mistake, by the names of the right call
+	undo  bool     // a reader of the call knows what was meant
 }
 
-// drawMistakes makes one mistake of each kind that there is for a member, and one of two members.
+// drawMistakes makes one mistake of each kind for a member, and one that concerns two members.
 func drawMistakes(r *rand.Rand, good map[string]any) []drawnMistake {
 	names := slices.Sorted(maps.Keys(good))
 	first := names[r.IntN(len(names))]
@@ -46,7 +46,7 @@ func renamed(call map[string]any, from, to string) map[string]any {
 	return out
 }
 
-// respelt is name as a model may write it.
+// respelt returns name in a spelling that a model may use.
 func respelt(r *rand.Rand, name string) string {
 	camel := strings.ReplaceAll(name, "_", "")
 	options := []string{strings.ToUpper(name[:1]) + name[1:], strings.ToUpper(name), camel + "s", name + "_value", "search_" + name, "the" + strings.ToUpper(name[:1]) + name[1:]}

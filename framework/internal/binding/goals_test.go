@@ -18,8 +18,8 @@ import (
 )
 
 // TestGoalsOfTry corrects calls with one or two mistakes, of random types with names and rules as
-// programs have them. What was right must stay, what was not in the call must be named as an example
-// or stand where the mistake was, and what can be undone must be.
+// programs have them. Right values must stay. Values that were not in the call must be named as examples, or stand
+// where the mistake was. Mistakes that can be undone must be undone.
 func TestGoalsOfTry(t *testing.T) {
 	t.Parallel()
 	var c goalCount
@@ -40,7 +40,7 @@ func TestGoalsOfTry(t *testing.T) {
 	c.check(t, 20000)
 }
 
-// TestGoalsOfTryForRandomTypes is the same for types that no program has.
+// TestGoalsOfTryForRandomTypes is like TestGoalsOfTry, for types that no program has.
 func TestGoalsOfTryForRandomTypes(t *testing.T) {
 	t.Parallel()
 	var c goalCount
@@ -73,7 +73,7 @@ func TestGoalsOfTryForRandomTypes(t *testing.T) {
 	c.check(t, 500)
 }
 
-// check holds the rates against the goals.
+// check compares the rates with the goals.
 func (c *goalCount) check(t *testing.T, undoable int) {
 	t.Helper()
 	t.Logf("%d refused, %d suggestions; %.2f %% of right values kept, %.2f %% of the suggestions invent, %.1f %% of %d undone\n%s",
@@ -83,7 +83,7 @@ func (c *goalCount) check(t *testing.T, undoable int) {
 	}
 }
 
-// goalCount is what was found.
+// goalCount counts the results.
 type goalCount struct {
 	refused, tried, right, kept, invented, undoable, undone int
 	missed                                                  map[string][]string // by kind of mistake
@@ -166,7 +166,7 @@ func (c *goalCount) compare(good, try map[string]any, raw []byte, invalid *bindi
 		}
 	}
 	invents := false
-	asked := m.kind == "missing" || m.kind == "null" || m.kind == "nonsense" // where the call says nothing
+	asked := m.kind == "missing" || m.kind == "null" || m.kind == "nonsense" // the call does not show the value
 	for path, value := range got {
 		if asked && !strings.Contains(value, "%%%") && below(path, m.paths) && !below(path, invalid.Examples) {
 			invents = true
@@ -190,7 +190,7 @@ func (c *goalCount) compare(good, try map[string]any, raw []byte, invalid *bindi
 	c.miss(m.kind, "%s\n   Try %s, want %s", raw, invalid.Try, encoded(good))
 }
 
-// leaves are the values that hold no others, by their JSON pointers.
+// leaves returns the values that contain no other values, by their JSON pointers.
 func leaves(at string, value any) map[string]string {
 	out := map[string]string{}
 	switch value := value.(type) {
@@ -235,7 +235,7 @@ func decodeExactly(t *testing.T, raw string, into any) {
 	}
 }
 
-// argument is a member as a program has it.
+// argument is a member as programs have them.
 type argument struct {
 	name  string
 	typ   reflect.Type
@@ -300,7 +300,7 @@ func drawArguments(r *rand.Rand) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// drawCall draws a call that is right.
+// drawCall draws a right call.
 func drawCall(t *testing.T, r *rand.Rand, p *binding.Plan, typ reflect.Type) (call map[string]any, ok bool) {
 	t.Helper()
 	call = map[string]any{}

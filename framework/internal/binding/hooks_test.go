@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// hCode says its schema, which its kind does not.
+// hCode has a schema that differs from the schema of its kind.
 type hCode string
 
 func (hCode) JSONSchema() *jsonschema.Schema {
@@ -23,7 +23,7 @@ type hLevel int
 
 func (hLevel) JSONSchemaExtend(s *jsonschema.Schema) { s.Enum = []any{10, 20} }
 
-// hPoint wants one of its members, which no tag says.
+// hPoint requires one of its members by its schema, not by a tag.
 type hPoint struct {
 	X int `json:"x,omitempty"`
 	Y int `json:"y,omitempty"`
@@ -34,7 +34,7 @@ func (hPoint) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.MinProperties = &least
 }
 
-// hAmount reads more than it says, as decimals do.
+// hAmount reads more than its schema accepts, as decimals do.
 type hAmount struct{ text string }
 
 func (a hAmount) MarshalJSON() ([]byte, error) { return json.Marshal(a.text) }
@@ -47,7 +47,7 @@ func (hAmount) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9.]+$`}
 }
 
-// hMail names a format.
+// hMail has a format.
 type hMail string
 
 func (hMail) JSONSchema() *jsonschema.Schema {
@@ -83,8 +83,8 @@ type hAll struct {
 	Files  [][]byte          `json:"files,omitempty" jsonschema:"minLength=2"`
 }
 
-// What a type's own schema says is asked of arguments, as what tags say is: of values inside
-// of others, too, and of those that arrived inside a text.
+// TestSchemaHooksAreEnforced checks that arguments must satisfy the schema of a type, as they must satisfy tags, also
+// values inside others and values that arrived inside a text.
 func TestSchemaHooksAreEnforced(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -150,7 +150,8 @@ func TestSchemaHooksAreEnforced(t *testing.T) {
 	}
 }
 
-// TestHooksAfterManyRepairs: what a text contains is judged as a value, also if a report does not list the repair.
+// TestHooksAfterManyRepairs checks that the value inside a text is judged, also if a report does not list the
+// repair.
 func TestHooksAfterManyRepairs(t *testing.T) {
 	t.Parallel()
 	items := `:["10"` + strings.Repeat(`,"10"`, 70) + `]`
@@ -166,7 +167,7 @@ func TestHooksAfterManyRepairs(t *testing.T) {
 	}
 }
 
-// hEither wants one of its members.
+// hEither requires one of its members.
 type hEither struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -176,7 +177,7 @@ func (hEither) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.AnyOf = []*jsonschema.Schema{{Required: []string{"id"}}, {Required: []string{"name"}}}
 }
 
-// TestAlternativesAtTheRoot: alternatives keep the type beside them at the root.
+// TestAlternativesAtTheRoot checks that alternatives at the root keep the type beside them.
 func TestAlternativesAtTheRoot(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []binding.Mode{binding.Input, binding.Output} {

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// kShout is a text that prints itself in another way.
+// kShout is a text with a String method that returns another text.
 type kShout string
 
 func (s kShout) String() string { return strings.ToUpper(string(s)) }
@@ -23,7 +23,8 @@ func (s *kLower) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// kMap has rules for the entries of a map, and kPair also a relation, which makes validator judge the whole value.
+// kMap has rules for the entries of a map. kPair also has a relation, which makes validator judge the whole
+// value.
 type (
 	kMap[K comparable] struct {
 		M map[K]int `json:"m" validate:"dive,min=1"`
@@ -35,7 +36,7 @@ type (
 	}
 )
 
-// TestRulesBelowRespeltKeys: the rules of an entry hold however the caller writes its key.
+// TestRulesBelowRespeltKeys checks the rules of an entry, however the caller writes its key.
 func TestRulesBelowRespeltKeys(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNothingLeaksBetweenValues: a member that one entry of a map, or item of a list, leaves out is the
-// default or the zero value, and not that of the entry before it.
+// TestNothingLeaksBetweenValues checks a member that one entry of a map, or one item of a list, leaves out. It
+// must be the default or the zero value, and not the value of the entry before.
 func TestNothingLeaksBetweenValues(t *testing.T) {
 	t.Parallel()
 	type inner struct {

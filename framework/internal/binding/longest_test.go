@@ -37,8 +37,8 @@ func (a *amount) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// quickly fails the test if work takes seconds: what is refused by its length takes microseconds,
-// and took seconds when it was written out. On a machine that is busy otherwise, work has three tries.
+// quickly fails the test if work takes seconds. A value that is refused by its length takes microseconds, and
+// took seconds when it was written out. Other work may make the machine slow, so work has three tries.
 func quickly(t *testing.T, what string, work func()) {
 	t.Helper()
 	var took time.Duration
@@ -52,7 +52,7 @@ func quickly(t *testing.T, what string, work func()) {
 	t.Errorf("%s took %v", what, took)
 }
 
-// TestExponentsInTexts: the bound on numbers holds for numbers in texts.
+// TestExponentsInTexts checks that the bound on numbers applies to numbers in texts.
 func TestExponentsInTexts(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -87,7 +87,7 @@ func TestExponentsInTexts(t *testing.T) {
 	}
 }
 
-// TestExponentsInKeysAndVariables: keys of maps, and texts by member name.
+// TestExponentsInKeysAndVariables checks the bound for keys of maps, and for texts by member name.
 func TestExponentsInKeysAndVariables(t *testing.T) {
 	t.Parallel()
 	type keyed struct {
@@ -112,7 +112,7 @@ func TestExponentsInKeysAndVariables(t *testing.T) {
 	})
 }
 
-// TestLongTextsOfFormats: a text that is too long for its format is refused before validator's
+// TestLongTextsOfFormats checks that a text that is too long for its format is refused before validator's
 // expressions read it.
 func TestLongTextsOfFormats(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestLongTextsOfFormats(t *testing.T) {
 	}
 }
 
-// TestFormatsOnMegabytes: the time for a text of megabytes does not depend on the format, wherever
+// TestFormatsOnMegabytes checks that the time for a text of megabytes does not depend on the format, wherever
 // the format stands. Validator's own expressions take 0.2 to 2 seconds for each of these, and a text without a
 // rule takes 0.7 ms.
 func TestFormatsOnMegabytes(t *testing.T) {
@@ -185,8 +185,8 @@ func withTag(member reflect.Type, rule string) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "A", Type: member, Tag: reflect.StructTag(tag)}})
 }
 
-// decodeTime returns the shortest of five times that it takes to decode the member of owner. While none is short
-// enough, it tries again for a while, because other work of the machine makes single times long.
+// decodeTime returns the shortest of five times for decoding the member of owner. If none is short enough, it
+// tries for some time, because other work of the machine makes single times long.
 func decodeTime(t *testing.T, owner reflect.Type, member string, enough time.Duration) time.Duration {
 	t.Helper()
 	plan := mustCompile(t, owner, binding.Input, binding.Options{})

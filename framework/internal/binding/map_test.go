@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestMapsShareNothing, although the room that they are read and written by is used again:
-// nothing of one is in another, read or written at the same time or afterwards.
+// TestMapsShareNothing checks that no map contains anything of another map that is read or written at the same
+// time or later, although the memory for reading and writing is used again.
 func TestMapsShareNothing(t *testing.T) {
 	t.Parallel()
 	type both struct {
@@ -49,8 +49,8 @@ func TestMapsShareNothing(t *testing.T) {
 	all.Wait()
 }
 
-// TestFailedMapsLeaveNothing in the room: neither a map with a bad value nor one that cannot
-// be written.
+// TestFailedMapsLeaveNothing checks that neither a map with a bad value nor a map that cannot be written
+// leaves anything in this memory.
 func TestFailedMapsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[map[string]float64](), binding.Input, binding.Options{})

@@ -70,7 +70,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// Of a value that may be of several types nothing is shown where one of them has a secret.
+// TestMaskOfUnion checks that nothing is shown of a value that may have several types if one of them has a secret.
 func TestMaskOfUnion(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -94,7 +94,7 @@ func TestMaskOfNothing(t *testing.T) {
 	}
 }
 
-// Whatever comes in, what goes out is JSON, and has nothing of a secret member.
+// FuzzMask checks that the output for any JSON is JSON without any part of a secret member.
 func FuzzMask(f *testing.F) {
 	for _, seed := range []string{`{"tree":{"word":"s"}}`, `{"tree":{"all":[{"word":["s"]}]}}`, `{"Tree":{"word":"s"}}`, `[]`, `{"any":[{"a":null}]}`} {
 		f.Add(seed)
@@ -115,7 +115,8 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// TestSecretNames: names that a caller gives in a secret value are in no text, unlike the names of its fields.
+// TestSecretNames checks that no text contains names that a caller gives in a secret value. Names of its
+// fields may be shown.
 func TestSecretNames(t *testing.T) {
 	t.Parallel()
 	type part struct {
@@ -162,7 +163,7 @@ func (l *tLogin) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(l))
 }
 
-// TestMaskOfOwnJSON: what a type with a secret reads itself is hidden as a whole.
+// TestMaskOfOwnJSON checks that a value that a type with a secret reads itself is hidden as a whole.
 func TestMaskOfOwnJSON(t *testing.T) {
 	t.Parallel()
 	m := maskOf[struct {

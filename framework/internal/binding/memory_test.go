@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestTextsAreTheCallsOwn: no string of one call changes with the next, or with
-// the text it was read from, and none keeps a long text alive.
+// TestTextsAreTheCallsOwn checks that no string of a call changes with the next call, or with the text that it
+// was read from, and that no string keeps a long text in memory.
 func TestTextsAreTheCallsOwn(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -39,8 +39,8 @@ func TestTextsAreTheCallsOwn(t *testing.T) {
 	}
 }
 
-// TestAllocations: of a value with four containers' worth of parts, one for each of
-// them and one for the texts; a scalar none. Writing makes none.
+// TestAllocations checks that reading a value makes one allocation for each of its containers and one for its
+// texts, and none for a scalar. Writing makes none.
 func TestAllocations(t *testing.T) {
 	type small struct {
 		A int `json:"a" validate:"required,min=1"`
@@ -79,7 +79,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestEncodedBytesAreTheCallers, short or long: what comes later does not write there.
+// TestEncodedBytesAreTheCallers checks that later calls do not write into the bytes of a result, short or
+// long.
 func TestEncodedBytesAreTheCallers(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[string](), binding.Output, binding.Options{})

@@ -2,5 +2,5 @@
 
 package binding_test
 
-// raceEnabled: the race detector allocates on its own.
+// raceEnabled reports that the race detector is on, which allocates memory.
 const raceEnabled = false

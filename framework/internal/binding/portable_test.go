@@ -29,7 +29,7 @@ type portableIn struct {
 	Keys     map[netip.Addr]tNode `json:"keys"`
 }
 
-// TestSchemasArePortable: arguments are described by what clients and model APIs have in common.
+// TestSchemasArePortable checks that schemas of arguments use only what clients and model APIs have in common.
 func TestSchemasArePortable(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[portableIn](), binding.Input, binding.Options{Unions: unions()})

@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestMain draws the same values in every run: a property that fails by chance tells
-// somebody who changed nothing. `.ci/run full` hunts with a seed and a number of its own.
+// TestMain draws the same values in every run, because a random failure would not be related to the change under
+// test. `.ci/run full` searches with its own seed and number of values.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	seeded := false
@@ -92,7 +92,7 @@ type pEnums struct {
 	D time.Duration `json:"d,omitempty"`
 }
 
-// propertyTypes are the types whose schema and plan must agree on every value.
+// propertyTypes are the types with schemas and plans that must agree on every value.
 func propertyTypes() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[tBase](), reflect.TypeFor[*tBase](), reflect.TypeFor[tShadow](),
@@ -107,7 +107,7 @@ func propertyTypes() []reflect.Type {
 type maker struct {
 	t    *rapid.T
 	defs map[string]any
-	odds int // one value in odds is something else entirely
+	odds int // one value in odds is unrelated to the schema
 }
 
 // nearly draws a value that is valid by the schema, or nearly so.
@@ -244,8 +244,8 @@ func (m maker) odd() string {
 	}).Draw(m.t, "odd value")
 }
 
-// TestSchemaAndPlanAgree: what the schema accepts decodes, and what decodes the
-// schema accepts.
+// TestSchemaAndPlanAgree checks that what the schema accepts decodes, and that the schema accepts what
+// decodes.
 func TestSchemaAndPlanAgree(t *testing.T) {
 	t.Parallel()
 	for _, typ := range propertyTypes() {
@@ -275,9 +275,9 @@ func TestSchemaAndPlanAgree(t *testing.T) {
 	}
 }
 
-// roundTrip: what was decoded encodes, is valid, and decodes to the same. A field with
-// both omitempty and a default cannot say its zero: the first turn makes it the default,
-// so it is the second turn that must change nothing.
+// roundTrip checks that a decoded value encodes, is valid, and decodes to the same value. A field with both
+// omitempty and a default cannot express its zero: the first turn replaces the zero by the default, so only
+// the second turn must change nothing.
 func roundTrip(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) {
 	first := turn(t, p, typ, v)
 	if typ != reflect.TypeFor[uPicture]() {
@@ -295,7 +295,7 @@ func roundTrip(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) {
 	}
 }
 
-// turn encodes v, decodes that, and encodes what came out.
+// turn encodes v, decodes the result, and encodes the decoded value.
 func turn(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) []byte {
 	out, err := p.Append(nil, v)
 	if err != nil {
@@ -312,7 +312,7 @@ func turn(t *rapid.T, p *binding.Plan, typ reflect.Type, v reflect.Value) []byte
 	return back
 }
 
-// TestOutputIsValid: any value that encodes is valid by the output schema.
+// TestOutputIsValid checks that any value that encodes satisfies the output schema.
 func TestOutputIsValid(t *testing.T) {
 	t.Parallel()
 	for _, typ := range append(propertyTypes(), reflect.TypeFor[tRules](), reflect.TypeFor[tNames](), reflect.TypeFor[[]tNode](), reflect.TypeFor[tNest]()) {
@@ -326,7 +326,7 @@ func TestOutputIsValid(t *testing.T) {
 				fill(rt, v, 4)
 				out, err := p.Append(nil, v)
 				if err != nil {
-					return // an enum's zero value, say
+					return // such as the zero value of an enum
 				}
 				encoded++
 				if !json.Valid(out) || !accepts(t, judge, out) {

@@ -16,8 +16,8 @@ type qIn struct {
 	Maybe   *json.Number `json:"maybe,string"`
 }
 
-// TestQuotedAsEncodingJSON: json:",string" means what it does for encoding/json, for types with a list of values
-// and numbers that are kept as written too.
+// TestQuotedAsEncodingJSON checks that json:",string" means the same as for encoding/json, also for types with
+// a list of values and for numbers that are kept as written.
 func TestQuotedAsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	in := mustCompile(t, reflect.TypeFor[qIn](), binding.Input, binding.Options{NoRepair: true})

@@ -15,8 +15,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestRandomTypesAgree: whatever the type and its rules, schema and plan say the same of
-// every value, and what a refused caller is told to try passes.
+// TestRandomTypesAgree checks, whatever the type and its rules, that schema and plan agree on every value, and
+// that the corrected call in an error passes.
 func TestRandomTypesAgree(t *testing.T) {
 	t.Parallel()
 	accepted, tried := 0, 0
@@ -69,7 +69,7 @@ func TestRandomOutputIsValid(t *testing.T) {
 		fill(rt, v, 4)
 		out, err := p.Append(nil, v)
 		if err != nil {
-			return // an enum's zero value, say
+			return // such as the zero value of an enum
 		}
 		encoded++
 		if !json.Valid(out) || !accepts(t, judgeOf(t, p.Schema()), out) {
@@ -81,7 +81,7 @@ func TestRandomOutputIsValid(t *testing.T) {
 	}
 }
 
-// drawer draws types with rules that a schema can say whole.
+// drawer draws types with rules that a schema can express completely.
 type drawer struct{ t *rapid.T }
 
 func (d drawer) one(label string, of ...string) string {
@@ -133,7 +133,7 @@ func base(t reflect.Type) reflect.Type {
 func (d drawer) tag(name string, t reflect.Type) string {
 	text := t.Kind() == reflect.String
 	if !text && t.Kind() != reflect.Struct && rapid.IntRange(0, 5).Draw(d.t, "quoted") == 0 {
-		return fmt.Sprintf(`json:"%s,string"`, name) // rules on it are words alone
+		return fmt.Sprintf(`json:"%s,string"`, name) // the schema has rules for it only in words
 	}
 	tag := fmt.Sprintf(`json:"%s%s"`, name, d.one("json", "", "", ",omitempty", ",omitzero"))
 	if text || t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64 {
@@ -149,7 +149,7 @@ func (d drawer) tag(name string, t reflect.Type) string {
 	return tag
 }
 
-// rules draws the rules of a value of type t and of what is in it; "" where there are none.
+// rules draws the rules of a value of type t and of the values inside it. It may return "".
 func (d drawer) rules(t reflect.Type) string {
 	var out []string
 	pool := rulesOf(t)
@@ -176,7 +176,7 @@ func (d drawer) rules(t reflect.Type) string {
 	return strings.Join(out, ",")
 }
 
-// rulesOf are rules with keywords for values of type t; nil where there are none.
+// rulesOf returns rules with keywords for values of type t, or nil.
 func rulesOf(t reflect.Type) []string {
 	if t == reflect.TypeFor[[]byte]() || t.PkgPath() != "" {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// kinds are types that a rule may stand between. comparable says that validator orders their
-// values, and equal that it tells equal ones from others.
+// kinds are types of the fields that a rule compares. comparable reports that validator orders their values,
+// and equal that it distinguishes equal values from others.
 var relationKinds = []struct {
 	t              reflect.Type
 	ordered, equal bool
@@ -38,8 +38,8 @@ var relationKinds = []struct {
 	{reflect.TypeFor[json.Number](), false, false},
 }
 
-// TestRelationsBetweenKinds: a rule between two fields either builds and tells their values apart, or is
-// refused at Build, whatever stands before it in the tag.
+// TestRelationsBetweenKinds checks that a rule between two fields either builds and distinguishes their
+// values, or is refused at Build, whatever stands before it in the tag.
 func TestRelationsBetweenKinds(t *testing.T) {
 	t.Parallel()
 	rules := []string{"eqfield", "nefield", "gtfield", "gtefield", "ltfield", "ltefield", "fieldcontains", "fieldexcludes", "postcode_iso3166_alpha2_field"}
@@ -71,7 +71,8 @@ func TestRelationsBetweenKinds(t *testing.T) {
 	}
 }
 
-// TestOrderOfTexts: validator compares the lengths of texts, which surprises with dates. Build says so.
+// TestOrderOfTexts checks that Build warns of rules that compare texts, because validator compares their
+// lengths, which is surprising for dates.
 func TestOrderOfTexts(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -85,7 +86,7 @@ func TestOrderOfTexts(t *testing.T) {
 	}
 }
 
-// TestRelationsAreJudged: what builds is enforced.
+// TestRelationsAreJudged checks that rules that build are enforced.
 func TestRelationsAreJudged(t *testing.T) {
 	t.Parallel()
 	type numbers struct {
@@ -120,7 +121,7 @@ func TestRelationsAreJudged(t *testing.T) {
 
 func second[T, R any](_ T, _ R, err error) error { return err }
 
-// TestPresenceValues: the value that a presence rule compares with is one of the field's kind.
+// TestPresenceValues checks that a presence rule compares with a value of the field's kind.
 func TestPresenceValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -156,8 +157,8 @@ func TestPresenceValues(t *testing.T) {
 	}
 }
 
-// TestPresenceAndDefaults: a default is nothing that a caller could leave out, and a member with one is always
-// given.
+// TestPresenceAndDefaults checks that a value that comes from a default is not excluded, and that a member
+// with a default counts as always given.
 func TestPresenceAndDefaults(t *testing.T) {
 	t.Parallel()
 	type shape struct {
@@ -190,7 +191,7 @@ func TestPresenceAndDefaults(t *testing.T) {
 	}
 }
 
-// TestSkipUnless: validator demands the member if all of the others have the values.
+// TestSkipUnless checks that validator demands the member if all of the others have the values.
 func TestSkipUnless(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -204,7 +205,8 @@ func TestSkipUnless(t *testing.T) {
 	}
 }
 
-// TestUniqueNeedsComparable: validator panics on elements that are no keys of a map.
+// TestUniqueNeedsComparable checks unique on elements that are not keys of a map, because validator panics on
+// them.
 func TestUniqueNeedsComparable(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[reflect.Type]bool{
@@ -234,7 +236,7 @@ func TestUniqueNeedsComparable(t *testing.T) {
 // RBase is embedded in elements of lists.
 type RBase struct{ E int }
 
-// TestUniqueFields: the same for a field of the elements.
+// TestUniqueFields is like TestUniqueNeedsComparable, for a field of the elements.
 func TestUniqueFields(t *testing.T) {
 	t.Parallel()
 	type item struct {
@@ -272,8 +274,8 @@ func TestUniqueFields(t *testing.T) {
 	}
 }
 
-// TestMistakesBesideRelations: what is made of a wrong call never panics, whatever stands where
-// the rules look.
+// TestMistakesBesideRelations checks that the handling of a wrong call never panics, whatever values the rules
+// look at.
 func TestMistakesBesideRelations(t *testing.T) {
 	t.Parallel()
 	type optional struct {

@@ -20,8 +20,8 @@ var (
 	texts      = bindingtest.Texts
 )
 
-// TestTextRulesAgree: for every rule that the schema claims to express, the
-// schema and validator judge every text alike.
+// TestTextRulesAgree checks, for every rule that keywords of the schema express, that the schema and validator
+// judge every text alike.
 func TestTextRulesAgree(t *testing.T) {
 	t.Parallel()
 	rules := []string{
@@ -116,7 +116,7 @@ func TestContainerRulesAgree(t *testing.T) {
 	})
 }
 
-// TestPresence: 0, false and "" are values; absence is judged on the text.
+// TestPresence checks that 0, false and "" are values: absence is judged on the text.
 func TestPresence(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -167,8 +167,7 @@ func paths(err error) string {
 	return strings.Join(out, " ")
 }
 
-// TestNamespaces: validator's paths survive generics, embedding, shadowing and
-// hostile map keys.
+// TestNamespaces checks that validator's paths survive generics, embedding, shadowing and hostile map keys.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -199,7 +198,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestMapRoot: rules hold below a root that is no struct.
+// TestMapRoot checks that rules apply below a root that is not a struct.
 func TestMapRoot(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[map[string][]*tTag](), binding.Input, binding.Options{})
@@ -213,7 +212,8 @@ func TestMapRoot(t *testing.T) {
 	}
 }
 
-// TestRelations: rules that look at other members, on what was and was not sent.
+// TestRelations checks rules that look at other members, with members that were sent and members that were
+// not.
 func TestRelations(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -242,8 +242,8 @@ type pSpan struct {
 	Till int `json:"till,omitempty" validate:"required_without=From"`
 }
 
-// TestPresenceInAnyOrder: a rule about presence is asked wherever it stands in its tag, and a zero that was sent is
-// asked all other rules.
+// TestPresenceInAnyOrder checks that a rule about presence is judged at any place in its tag, and that a zero
+// that was sent must satisfy all other rules.
 func TestPresenceInAnyOrder(t *testing.T) {
 	t.Parallel()
 	type zeros struct {
@@ -291,8 +291,8 @@ func TestPresenceInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestRelationsOfChoices: beside the values there are, a fault says what a rule wants that
-// looks at other members.
+// TestRelationsOfChoices checks that a fault of a list of choices also has the words of a rule that looks at
+// other members.
 func TestRelationsOfChoices(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -314,7 +314,7 @@ func TestRelationsOfChoices(t *testing.T) {
 	}
 }
 
-// TestRange is what the page says of bounds of which one may be left out.
+// TestRange checks the statements of the page about bounds that may be left out.
 func TestRange(t *testing.T) {
 	t.Parallel()
 	type values struct {
@@ -347,7 +347,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestCostIsLinear: what a caller can choose costs its length, not its square.
+// TestCostIsLinear checks that the cost grows with the length of what a caller can choose, and not with its
+// square.
 func TestCostIsLinear(t *testing.T) {
 	t.Parallel()
 	type item struct {
@@ -391,7 +392,7 @@ func TestCostIsLinear(t *testing.T) {
 	}
 }
 
-// TestRulesBehindPointers: pointers before a value change no verdict about it.
+// TestRulesBehindPointers checks that pointers before a value do not change any verdict about it.
 func TestRulesBehindPointers(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -430,8 +431,8 @@ func TestRulesBehindPointers(t *testing.T) {
 	}
 }
 
-// TestRequiredKeys: a rule that asks nothing of a key leaves nothing in the tag for validator, also beside rules
-// that it must judge.
+// TestRequiredKeys checks that a rule that demands nothing of a key leaves nothing in the tag for validator,
+// also beside rules that validator must judge.
 func TestRequiredKeys(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -446,7 +447,8 @@ func TestRequiredKeys(t *testing.T) {
 	}
 }
 
-// TestRulesOfIntegerKeys: rules judge such a key as a number, and the schema does not measure its text.
+// TestRulesOfIntegerKeys checks that rules judge such a key as a number, and that the schema does not measure
+// its text.
 func TestRulesOfIntegerKeys(t *testing.T) {
 	t.Parallel()
 	for rule, c := range map[string]struct{ good, wrong, words string }{

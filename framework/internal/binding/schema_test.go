@@ -65,8 +65,8 @@ func accepts(t testing.TB, s *jsonschema.Schema, raw []byte) bool {
 	return s.Validate(doc) == nil
 }
 
-// agreeOn says whether schema and plan judge alike. The bounds of 64 bits, and they alone, are the
-// plan's only; and a pointer takes null, which no schema of arguments advertises.
+// agreeOn reports whether schema and plan judge alike. Only the plan has the bounds of 64 bits. A pointer accepts
+// null, although no schema of arguments does.
 func agreeOn(raw []byte, legal bool, err error) bool {
 	if legal == (err == nil) || err == nil && bytes.Contains(raw, []byte("null")) {
 		return true
@@ -77,7 +77,8 @@ func agreeOn(raw []byte, legal bool, err error) bool {
 	})
 }
 
-// TestArgumentsHaveProperties: APIs of models refuse a function whose parameters have none.
+// TestArgumentsHaveProperties checks that schemas of arguments have properties, because APIs of models refuse
+// a function without parameters otherwise.
 func TestArgumentsHaveProperties(t *testing.T) {
 	t.Parallel()
 	for typ, want := range map[reflect.Type]string{
@@ -91,8 +92,8 @@ func TestArgumentsHaveProperties(t *testing.T) {
 	}
 }
 
-// TestNumbersSurviveDoubles: a bound that a client cannot keep exactly is not listed, for
-// what it makes of it may be none of 64 bits: APIs of models refuse the whole request then.
+// TestNumbersSurviveDoubles checks that a schema does not have a bound that a client cannot keep exactly. The
+// client may round it to a number of more than 64 bits, and APIs of models then refuse the whole request.
 func TestNumbersSurviveDoubles(t *testing.T) {
 	t.Parallel()
 	whole := regexp.MustCompile(`[:,\[](-?[0-9]+)[,}\]]`)
@@ -126,7 +127,7 @@ func TestSchemasAreGolden(t *testing.T) {
 	golden(t, file, got.String())
 }
 
-// What the rules say is no part of the sentence that the doc tag has not ended.
+// TestDescriptionsAreSentences checks that a sentence of the doc tag ends before the sentences of the rules.
 func TestDescriptionsAreSentences(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -168,7 +169,7 @@ func TestDescriptionsAreSentences(t *testing.T) {
 	}
 }
 
-// Some readers of schemas refuse an enum that has a value twice.
+// TestEnumsHaveNoValueTwice checks that an enum has each value once, because some readers refuse others.
 func TestEnumsHaveNoValueTwice(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -218,8 +219,8 @@ func TestSchemasAreLegal(t *testing.T) {
 	}
 }
 
-// TestRulesInRecursiveList: the schema has the rules of elements also where a list that contains itself only writes
-// its own JSON.
+// TestRulesInRecursiveList checks that the schema has the rules of elements, also if a list that contains
+// itself only writes its own JSON.
 func TestRulesInRecursiveList(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[tWrittenIn](), binding.Input, binding.Options{NoRepair: true})

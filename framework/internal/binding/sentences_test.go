@@ -14,7 +14,8 @@ type SBase struct {
 	N int `json:"n"`
 }
 
-// TestSentencesOfRules: a rule without a keyword is said in words, as the caller writes names and values.
+// TestSentencesOfRules checks the words for rules without a keyword. They use the caller's spelling of names
+// and values.
 func TestSentencesOfRules(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// A type is compiled once for what it is wanted for, with its faults.
+// TestSet checks that a type is compiled once for each mode, with its faults.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	type counted struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// refusal is the error of a call that must be refused.
+// refusal returns the error of a call that must be refused.
 func refusal(t *testing.T, p *binding.Plan, call string) *binding.Invalid {
 	t.Helper()
 	_, err := p.Decode(t.Context(), []byte(call), reflect.New(p.Type()).Elem())
@@ -30,8 +30,8 @@ type eTimes struct {
 	For time.Duration `json:"for,omitempty"`
 }
 
-// TestEverydayTimes: a suggestion understands the forms in which people write dates, times and durations. It
-// does not guess a date that has two readings.
+// TestEverydayTimes checks that a suggestion understands the forms of dates, times and durations that people
+// use, and does not guess a date that has two readings.
 func TestEverydayTimes(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[eTimes](), binding.Input, binding.Options{})
@@ -115,7 +115,7 @@ type eExclusive struct {
 	Codes []int `json:"codes,omitempty" validate:"omitempty,unique"`
 }
 
-// TestExclusiveIsTried: of members that exclude each other, one stays.
+// TestExclusiveIsTried checks that one of the members that exclude each other stays.
 func TestExclusiveIsTried(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[eExclusive](), binding.Input, binding.Options{})
@@ -147,7 +147,7 @@ type eArea struct {
 	Max int `json:"area_max" validate:"gtefield=Min"`
 }
 
-// TestPairsOfEmbeddedStructs: a rule names a field of the struct that declares it.
+// TestPairsOfEmbeddedStructs checks that a rule names a field of the struct that declares the rule.
 func TestPairsOfEmbeddedStructs(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -168,7 +168,7 @@ func TestPairsOfEmbeddedStructs(t *testing.T) {
 	}
 }
 
-// TestWhatIsTried: what the call says is kept, and what it does not say is named as an example.
+// TestWhatIsTried checks that values of the call are kept, and that other values are named as examples.
 func TestWhatIsTried(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[eOrder](), binding.Input, binding.Options{})
@@ -248,7 +248,8 @@ func TestWhatIsTried(t *testing.T) {
 	}
 }
 
-// TestLongExamples: pointers that are too long to be listed are not, however long the names in the call are.
+// TestLongExamples checks that pointers that are too long are not listed, however long the names in the call
+// are.
 func TestLongExamples(t *testing.T) {
 	t.Parallel()
 	type pair struct {
@@ -292,8 +293,8 @@ type eOldLogin struct {
 	Password string `json:"password" secret:"true"`
 }
 
-// TestSecretsUnderOtherNames: where a type has a secret, what may be one is not repeated: the value of a
-// name that does not exist, and what is inside of another value.
+// TestSecretsUnderOtherNames checks a type with a secret. The value of an unknown name, and a value inside
+// another one, may be the secret, and must not be repeated.
 func TestSecretsUnderOtherNames(t *testing.T) {
 	t.Parallel()
 	proofs := binding.Union{
@@ -340,12 +341,13 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 	}
 }
 
-// fPanicJSON is the type of a program whose method fails without words.
+// fPanicJSON has a method that panics without an error text.
 type fPanicJSON struct{ A int }
 
 func (*fPanicJSON) UnmarshalJSON([]byte) error { panic("no") }
 
-// TestWordsOfOwnJSON: a value that the method of its type refuses is not told to be "any value".
+// TestWordsOfOwnJSON checks that an error does not ask for "any value" if the method of a type refuses the
+// value.
 func TestWordsOfOwnJSON(t *testing.T) {
 	t.Parallel()
 	type in struct {
@@ -357,7 +359,7 @@ func TestWordsOfOwnJSON(t *testing.T) {
 	}
 }
 
-// TestHugeExamples: no example is built that is too long to be tried.
+// TestHugeExamples checks that no example is built that is too long to be tried.
 func TestHugeExamples(t *testing.T) {
 	type in struct {
 		Grid  [64][64][64]uint8 `json:"grid"`
@@ -372,7 +374,7 @@ func TestHugeExamples(t *testing.T) {
 	}
 }
 
-// TestOppositesAreNotTried: a suggestion does not turn the meaning of a call around.
+// TestOppositesAreNotTried checks that a suggestion does not reverse the meaning of a call.
 func TestOppositesAreNotTried(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[struct {
@@ -395,7 +397,8 @@ func TestOppositesAreNotTried(t *testing.T) {
 	}
 }
 
-// TestOppositesOfRequired: what is not wanted is no value of a member that is missing.
+// TestOppositesOfRequired checks that a value that is not wanted does not become the value of a missing
+// member.
 func TestOppositesOfRequired(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[struct {
@@ -410,7 +413,7 @@ func TestOppositesOfRequired(t *testing.T) {
 	}
 }
 
-// TestSignsOfKeys: a corrected key keeps its sign.
+// TestSignsOfKeys checks that a corrected key keeps its sign.
 func TestSignsOfKeys(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[map[int]string](), binding.Input, binding.Options{})
@@ -421,7 +424,8 @@ func TestSignsOfKeys(t *testing.T) {
 	}
 }
 
-// TestPartsOfTexts: of a host with a port the host is tried, and a decimal point is not left out.
+// TestPartsOfTexts checks that the host of a host with a port is tried, and that a decimal point is not left
+// out.
 func TestPartsOfTexts(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[struct {

@@ -69,7 +69,7 @@ type tPong struct {
 
 type tForest map[string]tForest
 
-// tRuled contains itself in every way, each with rules.
+// tRuled contains itself in every way, with rules each time.
 type tRuled struct {
 	V int                `json:"v" validate:"min=1"`
 	R *tRuled            `json:"r,omitempty" validate:"omitempty"`
@@ -108,7 +108,7 @@ type tLevel int
 
 func (*tLevel) Values() []tLevel { return []tLevel{1, 2, 3} }
 
-// tDay is a byte, and a list of such is no text.
+// tDay is a byte. A list of such bytes is not a text.
 type tDay uint8
 
 func (tDay) Values() []tDay { return []tDay{1, 2, 3} }
@@ -164,7 +164,7 @@ func (p *tPoint) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// tMoney marshals itself as JSON and says its schema on a pointer receiver.
+// tMoney marshals itself as JSON, and has a schema by a method with a pointer receiver.
 type tMoney struct{ cents int64 }
 
 func (m tMoney) MarshalJSON() ([]byte, error) { return json.Marshal(float64(m.cents) / 100) }
@@ -180,7 +180,7 @@ func (m *tMoney) JSONSchema() *jsonschema.Schema { return moneySchema }
 
 var moneySchema = &jsonschema.Schema{Type: "number", Description: "an amount, in euros"}
 
-// tOpaque marshals itself without saying its schema.
+// tOpaque marshals itself and has no schema.
 type tOpaque struct{ raw string }
 
 func (o tOpaque) MarshalJSON() ([]byte, error)  { return json.Marshal(o.raw) }
@@ -192,7 +192,7 @@ type tExtended struct {
 
 func (tExtended) JSONSchemaExtend(s *jsonschema.Schema) { s.Title = "extended" }
 
-// tWriteOnly has a form of its own only when written.
+// tWriteOnly has its own form only when it is written.
 type tWriteOnly struct {
 	A int `json:"a"`
 }
@@ -304,7 +304,7 @@ type typeCase struct {
 
 func on[T any](name, mode string) typeCase { return typeCase{name, reflect.TypeFor[T](), mode} }
 
-// typeCases are the types whose schemas are kept in testdata/schemas.golden.
+// typeCases are the types with schemas in testdata/schemas.golden.
 func typeCases() []typeCase {
 	type field[T any] struct {
 		V T `json:"v"`

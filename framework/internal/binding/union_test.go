@@ -145,8 +145,8 @@ func (uDisc) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"kind", "r"}}
 }
 
-// TestHooksOfVariants: what the schema hook of a variant's struct says is asked. The discriminator belongs to it if the hook
-// names it.
+// TestHooksOfVariants checks that arguments satisfy the schema hook of a variant's struct. The discriminator
+// is a part of the schema if the hook names it.
 func TestHooksOfVariants(t *testing.T) {
 	t.Parallel()
 	union := binding.Union{Interface: reflect.TypeFor[uShape](), Discriminator: "kind", Variants: map[string]reflect.Type{

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// Types that write their own JSON, and are read like their kind.
+// These types write their own JSON, and are read like their kind.
 type (
 	vTags  []string
 	vWord  string
@@ -31,7 +31,7 @@ type vIn struct {
 	Keys  vByKey  `json:"keys" validate:"min=1,dive,keys,alpha,endkeys,startswith=x"`
 }
 
-// TestRulesOfWriters: the schema says the rules of types that only write their own JSON.
+// TestRulesOfWriters checks that the schema has the rules of types that only write their own JSON.
 func TestRulesOfWriters(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[vIn](), binding.Input, binding.Options{})

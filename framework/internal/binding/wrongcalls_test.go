@@ -15,14 +15,14 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// wrongCall is one call of testdata/wrong_calls as a model makes it, with what
-// a good error says about it, written before the texts were read.
+// wrongCall is one call of testdata/wrong_calls as a model makes it, with the expected content of
+// a good error. The expectations were written without knowledge of the errors.
 type wrongCall struct {
 	Args json.RawMessage `json:"args"`
 	// Blame has every JSON pointer that must be blamed, and nothing else may be;
 	// the words must stand in its line. "~name" is a suggestion of name.
 	Blame map[string][]string `json:"blame"`
-	// Repaired are the pointers of what is read in spite of its form. The call
+	// Repaired are the pointers of values that are read although their form is wrong. The call
 	// is then accepted.
 	Repaired []string `json:"repaired"`
 }
@@ -40,9 +40,9 @@ func wrongCalls(t *testing.T, name string) []wrongCall {
 	return calls
 }
 
-// TestRealisticCalls holds each error against what its call's author expected,
-// and the corrected calls against the plan. A call that carries a secret has no
-// Try line, which would show it; such calls count against the rate.
+// TestRealisticCalls compares each error with the expectation of its call, and the corrected calls with the
+// plan. A call with a secret has no Try line, because the line would show the secret. Such calls count against
+// the rate.
 func TestRealisticCalls(t *testing.T) {
 	t.Parallel()
 	refused, repaired, tried := 0, 0, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// The argument types of testdata/wrong_calls, written as real tools have them.
+// These are the argument types of testdata/wrong_calls, written as real tools have them.
 var wrongCallTypes = map[string]reflect.Type{
 	"create_order":     reflect.TypeFor[wOrder](),
 	"search_documents": reflect.TypeFor[wSearch](),

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// costly is a call of many items that is wrong, and one of the same shape and size that is right.
+// costly is a wrong call of many items, and a right call of the same shape and size.
 type costly struct {
 	name         string
 	t            reflect.Type
@@ -52,7 +52,7 @@ func (x *wcText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// wcList returns {"v":[…]} with n right items, or wrong ones at the places that at accepts.
+// wcList returns {"v":[…]} with n items. The items at the places that at accepts are wrong.
 func wcList(n int, right, wrong string, at func(int) bool) string {
 	items := make([]string, n)
 	for i := range items {
@@ -64,7 +64,7 @@ func wcList(n int, right, wrong string, at func(int) bool) string {
 	return `{"v":[` + strings.Join(items, ",") + `]}`
 }
 
-// wcMap is wcList with an object, whose keys have a %d for the item's number.
+// wcMap is wcList with an object. Its keys have a %d for the number of the item.
 func wcMap(n int, right, wrong string, at func(int) bool) string {
 	items := make([]string, n)
 	for i := range items {
@@ -80,7 +80,7 @@ func wcField(t reflect.Type, tag string) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "V", Type: t, Tag: reflect.StructTag(`json:"v" ` + tag)}})
 }
 
-// wcCalls are calls of n items. The first is wrong, or the last, or some, or all of them.
+// wcCalls are calls of n items. The first item is wrong, or the last, or some, or all of them.
 func wcCalls(n int) (out []costly) {
 	never := func(int) bool { return false }
 	places := []struct {
@@ -167,7 +167,7 @@ func wcOthers(n int, sevens string) []costly {
 	}
 }
 
-// wcNumbers is a list of n numbers; the last ones are the same.
+// wcNumbers is a list of n numbers. The last numbers are the same.
 func wcNumbers(n, twice int) string {
 	items := make([]string, n)
 	for i := range items {
@@ -188,7 +188,7 @@ func wcRun(tb testing.TB, p *binding.Plan, text string) (run func() error) {
 	}
 }
 
-// allocated is how many bytes one call of run allocates.
+// allocated returns how many bytes one call of run allocates.
 func allocated(run func() error) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -197,8 +197,9 @@ func allocated(run func() error) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestWrongCallsCostTwice: a large call that is refused allocates at most twice what a right one of its size does,
-// and what an error takes that names 64 faults. Not parallel: other tests allocate, too.
+// TestWrongCallsCostTwice checks that a large refused call allocates at most twice as much as a right call of
+// its size, plus the memory for an error with 64 faults. It is not parallel, because other tests also allocate
+// memory.
 func TestWrongCallsCostTwice(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates on its own")
@@ -213,7 +214,7 @@ func TestWrongCallsCostTwice(t *testing.T) {
 		most := uint64(2)
 		switch err := wrong(); {
 		case err == nil:
-			most = 4 // it is corrected: read once more, and out of the quotes
+			most = 4 // the call is corrected: it is read once more, and out of the quotes
 		case strings.HasPrefix(c.name, "between"):
 			most = 5 // validator names all faults before it returns
 		}
@@ -223,7 +224,7 @@ func TestWrongCallsCostTwice(t *testing.T) {
 	}
 }
 
-// BenchmarkWrongCalls shows the time of both.
+// BenchmarkWrongCalls measures the time of both calls.
 func BenchmarkWrongCalls(b *testing.B) {
 	for _, items := range []int{100, 3_000, 20_000} {
 		for _, c := range wcCalls(items) {
@@ -241,7 +242,7 @@ func BenchmarkWrongCalls(b *testing.B) {
 	}
 }
 
-// TestWrongItemsReserveNothing: wrong items of a list or map cost no room for all of them.
+// TestWrongItemsReserveNothing checks that wrong items of a list or map do not reserve memory for all of them.
 func TestWrongItemsReserveNothing(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	if raceEnabled {
 		t.Skip("the race detector allocates on its own")
