@@ -56,7 +56,7 @@ func TestBlank(t *testing.T) {
 			recorded := slices.Equal(report.Repaired, []string{"/" + name})
 			want := none
 			switch {
-			case raw == `""` && name == "text": // which is a text
+			case raw == `""` && name == "text": // "" is a text
 				want.Text, recorded = "", len(report.Repaired) == 0
 			case raw == `""` && name == "any":
 				want.Any, recorded = "", len(report.Repaired) == 0

@@ -76,7 +76,8 @@ func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	}
 }
 
-// beginning appends to fit, which is empty, the indexes of the templates with a prefix that begins the URI, ascending.
+// beginning returns the indexes of the templates with a prefix that begins the URI, ascending. It appends them
+// to fit, an empty slice with some room.
 func (t *templates) beginning(uri string, fit []int) []int {
 	// All prefixes of uri sort before it. Any text that sorts between a prefix and uri also begins with
 	// the prefix. So outer leads from the last prefix that sorts before uri to all that fit.

@@ -196,7 +196,7 @@ func stageOf(f plan.Finding) int {
 	switch {
 	case f.Rule == report.RuleUnknown || f.Rule == report.RuleDuplicate:
 		return 0
-	case f.Key != nil: // after the value of the entry, whose path has the key
+	case f.Key != nil: // after the value of the entry, because the path of the value has the key
 		return 2
 	case f.Missing || relates(f):
 		return 3

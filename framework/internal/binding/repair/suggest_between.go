@@ -67,7 +67,7 @@ func (p guesser) ordered(f plan.Finding, mine, theirs []byte, sign int) bool {
 }
 
 // adjacentValue returns a value next to the given one: a natural step above it if sign is 1, below it if sign
-// is -1, and the value itself if sign is 0. It returns nil if it knows none.
+// is -1, and the value itself if sign is 0. For other kinds it returns nil.
 func adjacentValue(what rules.Kind, value []byte, sign int) []byte {
 	if len(value) == 0 || sign == 0 {
 		return value

@@ -35,7 +35,7 @@ func GotWords(raw []byte) string {
 	return shortJSON(raw) // null
 }
 
-// KindNames are the words for the kinds of JSON values. The kind null has none.
+// KindNames are the words for the kinds of JSON values, except null.
 var KindNames = map[jsontext.Kind]string{
 	jsontext.KindString: "text", jsontext.KindNumber: "number", jsontext.KindBool: "bool", jsontext.KindArray: "list", jsontext.KindObject: "object",
 }

@@ -109,7 +109,7 @@ func NewValidator(checks []Check, long map[string]bool) *validator.Validate {
 	return v
 }
 
-// register adds a rule to v. Validator refuses only an empty tag and a nil function, and there are none here.
+// register adds a rule to v. Validator refuses only an empty tag and a nil function, so it does not panic.
 func register(v *validator.Validate, tag string, holds validator.Func) {
 	if err := v.RegisterValidation(tag, holds); err != nil {
 		panic(fmt.Sprintf("validate rule %q: %v", tag, err))

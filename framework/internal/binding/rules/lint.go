@@ -95,7 +95,7 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 		return c.lintCheck(r, t)
 	}
 	if _, ok := fieldSentences[r.Name]; ok {
-		crosses := strings.HasSuffix(r.Name, "csfield") // names a path from the root, which is not known here
+		crosses := strings.HasSuffix(r.Name, "csfield") // names a path from the root type, which a rule cannot see
 		return crosses || c.lintNames(r, owner, []string{r.Param}) && c.lintRelation(r, t, owner)
 	}
 	if _, ok := PresenceSentences[r.Name]; ok {

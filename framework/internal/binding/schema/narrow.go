@@ -39,7 +39,7 @@ func (n Narrowing) Schema(schema []byte) []byte {
 	return eachSchema(schema, n.narrow)
 }
 
-// alternatively are the keywords whose values are schemas for the same value.
+// alternatively are the keywords with several schemas for the same value.
 var alternatively = []string{"oneOf", "anyOf", "allOf"}
 
 func (n Narrowing) narrow(k Keywords) Keywords {
