@@ -57,7 +57,7 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	}
 	standard, err := hujson.Standardize(bytes.Clone(f.read))
 	if err != nil {
-		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
+		return nil, f.invalid(err)
 	}
 	var whole map[string]json.RawMessage
 	if json.Unmarshal(standard, &whole) != nil {
@@ -256,9 +256,26 @@ func (f *configFile) tree() (*hujson.Value, error) {
 	}
 	tree, err := hujson.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
+		return nil, f.invalid(err)
 	}
 	return &tree, nil
+}
+
+// invalid returns the error for a file that is not JSON. It does not wrap err: an unexpected end would count as a
+// broken connection.
+func (f *configFile) invalid(err error) error {
+	return fmt.Errorf("%s is invalid JSON: %s", f.path, err.Error())
+}
+
+// check returns an error if a client that reads the text does not find this entry under the name. If entry is "",
+// the client must not find the name. A file may have the same member twice, or TOML that no table can be added to.
+func (f *configFile) check(text []byte, name, entry string) error {
+	after := *f
+	after.read = text
+	if there, own, err := after.holds(name, entry); err != nil || there != (entry != "") || there && !own {
+		return fmt.Errorf("%s is not changed, because its servers are in several places, or in a form that kagami does not change: edit it by hand", f.path)
+	}
+	return nil
 }
 
 // save writes the file, and then records the entry that kagami has written; "" records that it is gone. If the

@@ -130,6 +130,9 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if bytes.Equal(text, file.read) {
 		return a.installed(file, r.Name, false, "already has")
 	}
+	if err := file.check(text, r.Name, entry); err != nil {
+		return err
+	}
 	if err := a.confirm(ctx, f, file, text); err != nil {
 		return err
 	}
@@ -201,6 +204,9 @@ func (a *cli) uninstall(ctx context.Context, f *installFlags) error {
 		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed later: remove it by hand", file.path, f.name)
 	}
 	text, err := file.without(f.name, written)
+	if err == nil {
+		err = file.check(text, f.name, "")
+	}
 	if err != nil {
 		return err
 	}
