@@ -105,17 +105,25 @@ func serversNamed(name string) []namedServer {
 	return found
 }
 
-// nearServers returns the question whether a name in a configuration was meant, or "".
+// nearServers returns the question whether a name in a configuration was meant, or "". It also reports a file
+// that cannot be read, and an entry of this name that is not a server.
 func nearServers(name string) string {
 	var names []string
+	broken := ""
 	for _, one := range configuredIn(namedFiles()) {
+		switch {
+		case one.Name == "":
+			broken += "\n" + one.Problem
+		case one.Name == name:
+			broken += fmt.Sprintf("\n%s in %s: %s", name, one.File, one.Problem)
+		}
 		if one.Runs != "" && !slices.Contains(names, one.Name) {
 			names = append(names, one.Name)
 		}
 	}
 	near := nearest(name, names)
 	if len(near) == 0 {
-		return ""
+		return broken
 	}
-	return "\ndid you mean " + strings.Join(near, " or ") + "?"
+	return broken + "\ndid you mean " + strings.Join(near, " or ") + "?"
 }

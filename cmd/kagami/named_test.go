@@ -70,6 +70,24 @@ func TestNamesWithoutHome(t *testing.T) {
 	}
 }
 
+// TestBrokenName checks that a name is explained if its entry, or the file that may have it, is broken.
+func TestBrokenName(t *testing.T) {
+	ownHome(t)
+	t.Chdir(t.TempDir())
+	for project, want := range map[string]string{
+		`{"mcpServers":{"shop":{"commnd":"x"}}}`: "\nshop in mcp.json: it has no command and no URL\n",
+		`{"mcpServers":{"shop":3}}`:              "\nshop in mcp.json: the entry does not have the members of a server\n",
+		`{"mcpServers":{"shop":{"command":`:      "\nmcp.json is invalid JSON: ",
+	} {
+		if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := kagami(t, "tools", "shop"); code != 4 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", project, code, errs)
+		}
+	}
+}
+
 // TestRelativeConfig checks that directories of the user that are not absolute are ignored.
 func TestRelativeConfig(t *testing.T) {
 	home := ownHome(t).home
