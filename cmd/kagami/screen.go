@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
@@ -122,12 +123,38 @@ func barOf(p protocol.Progress) string {
 	return onTerminal(strings.TrimSpace(text))
 }
 
-// cutTo shortens a line to at most this number of characters.
+// cutTo shortens a line to at most this number of columns.
 func cutTo(line string, most int) string {
-	if utf8.RuneCountInString(line) <= most {
+	text := []rune(line)
+	if fitting(text, most) == len(text) {
 		return line
 	}
-	return string([]rune(line)[:max(most-1, 0)]) + "…"
+	return string(text[:fitting(text, max(most-1, 0))]) + "…"
+}
+
+// wide has the characters of East Asia and the pictures that take two columns of a terminal.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1},
+		{0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1},
+	},
+	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f900, 0x1f9ff, 1}, {0x20000, 0x3fffd, 1}},
+}
+
+// fitting returns how many characters of a text fit into this number of columns.
+func fitting(text []rune, columns int) int {
+	for i, r := range text {
+		switch {
+		case unicode.Is(wide, r):
+			columns -= 2
+		case !unicode.Is(unicode.Mn, r): // a mark has no column of its own
+			columns--
+		}
+		if columns < 0 {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // paint sets the style of a text if the screen has colors.
@@ -165,7 +192,8 @@ const leastWidth = 40
 // wrap breaks a line between words. Later parts begin below the last column of the first part, that
 // is, after its last two spaces in a row. If the line has no columns, they keep its indent.
 func wrap(line string, width int) []string {
-	if width < leastWidth || utf8.RuneCountInString(line) <= width {
+	rest := []rune(line)
+	if width < leastWidth || fitting(rest, width) == len(rest) {
 		return []string{line}
 	}
 	hang := min(len(line)-len(strings.TrimLeft(line, " ")), width/2) // or a part would have nothing but its indent
@@ -173,14 +201,13 @@ func wrap(line string, width int) []string {
 		hang = utf8.RuneCountInString(line[:column+2])
 	}
 	var parts []string
-	rest := []rune(line)
-	for len(rest) > width {
-		end := width
+	for end := fitting(rest, width); end < len(rest); end = fitting(rest, width) {
+		most := end
 		for end > hang && rest[end] != ' ' {
 			end--
 		}
 		if end == hang { // one long word
-			end = width
+			end = most
 		}
 		parts = append(parts, strings.TrimRight(string(rest[:end]), " "))
 		rest = []rune(strings.Repeat(" ", hang) + strings.TrimLeft(string(rest[end:]), " "))

@@ -14,11 +14,14 @@ func TestWrap(t *testing.T) {
 	const width = 40
 	for line, want := range map[string]string{
 		"short": "short",
-		"    Paint a wall in one of the colors that are in stock, twice.": "    Paint a wall in one of the colors\n    that are in stock, twice.",
-		"  city     string   The city, one of those that forecast knows":  "  city     string   The city, one of\n                    those that forecast\n                    knows",
-		"    " + strings.Repeat("x", 50):                                  "    " + strings.Repeat("x", 36) + "\n    " + strings.Repeat("x", 14),
-		"    Dès l'été où l'âme est né, tout ça dépend de l'œuvre passée": "    Dès l'été où l'âme est né, tout ça\n    dépend de l'œuvre passée",
-		strings.Repeat(" ", 50) + "far away":                              "\n" + strings.Repeat(" ", 20) + "far away",
+		"    Paint a wall in one of the colors that are in stock, twice.":                         "    Paint a wall in one of the colors\n    that are in stock, twice.",
+		"  city     string   The city, one of those that forecast knows":                          "  city     string   The city, one of\n                    those that forecast\n                    knows",
+		"    " + strings.Repeat("x", 50):                                                          "    " + strings.Repeat("x", 36) + "\n    " + strings.Repeat("x", 14),
+		"    Dès l'été où l'âme est né, tout ça dépend de l'œuvre passée":                         "    Dès l'été où l'âme est né, tout ça\n    dépend de l'œuvre passée",
+		"    " + strings.Repeat("鏡", 20):                                                          "    " + strings.Repeat("鏡", 18) + "\n    鏡鏡",
+		"    名前を 指定して、人に あいさつを します。ありがとう":                                                         "    名前を 指定して、人に あいさつを\n    します。ありがとう",
+		"    Da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i dai": "    Da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i dai",
+		strings.Repeat(" ", 50) + "far away":                                                      "\n" + strings.Repeat(" ", 20) + "far away",
 	} {
 		if got := strings.Join(wrap(line, width), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -83,6 +86,12 @@ func TestBar(t *testing.T) {
 	want = strings.Replace(want, "re…", "r…", 1)
 	if out.String() != want {
 		t.Errorf("got  %q\nwant %q", out.String(), want)
+	}
+	out.Reset()
+	narrow := &screen{w: &out, width: 40}
+	narrow.show(protocol.Progress{Done: 1, Message: strings.Repeat("読む", 20)})
+	if want := "1 " + strings.Repeat("読む", 9) + "…"; out.String() != want { // 39 columns, or the terminal breaks the line
+		t.Errorf("wide characters: got  %q\nwant %q", out.String(), want)
 	}
 	out.Reset()
 	old := &screen{w: &out, width: 30, plain: true}
