@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -349,7 +350,7 @@ also of servers without a login. Clients stay registered at their authorization 
 				if err != nil {
 					return err
 				}
-				return a.authLogout(cmd.Context(), server, forget)
+				return a.authLogout(cmd.Context(), forget, server)
 			}
 			if len(args) > 0 {
 				return usagef("--all logs out of all servers: leave out URL")
@@ -368,22 +369,43 @@ func (a *cli) authLogoutAll(ctx context.Context, forget bool) error {
 		return err
 	}
 	grants, unread := flow.Grants(ctx)
-	var failed error
-	for i, g := range grants {
-		if i == 0 || g.Server != grants[i-1].Server {
-			failed = errors.Join(failed, a.authLogout(ctx, g.Server, forget))
-		}
+	var servers []string
+	for _, g := range grants {
+		servers = append(servers, g.Server)
 	}
+	failed := a.authLogout(ctx, forget, slices.Compact(servers)...)
 	if forget {
 		unread = login.ForgetAll(ctx, login.Store(), a.accountName()) // its error also names the records that could not be read above
 	}
 	return errors.Join(failed, unread)
 }
 
-func (a *cli) authLogout(ctx context.Context, server string, forget bool) error {
+// authLogout logs out of these servers, and prints where there was a login.
+func (a *cli) authLogout(ctx context.Context, forget bool, servers ...string) error {
+	left := []string{}
+	var failed error
+	for _, server := range servers {
+		was, err := a.logOut(ctx, server, forget)
+		text := "There was no login at %s.\n"
+		if was {
+			left, text = append(left, server), "Logged out of %s.\n"
+		}
+		if err == nil && !a.json {
+			_, err = fmt.Fprintf(a.out, text, onTerminal(server))
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil || !a.json {
+		return failed
+	}
+	return writeJSON(a.out, map[string]any{"loggedOut": left})
+}
+
+// logOut logs out of a server, and reports whether there was a login.
+func (a *cli) logOut(ctx context.Context, server string, forget bool) (bool, error) {
 	flow, err := a.quietFlow(ctx, server)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var opts []oauth.LogoutOption
 	if forget {
@@ -395,14 +417,10 @@ func (a *cli) authLogout(ctx context.Context, server string, forget bool) error 
 		err = errors.Join(err, login.Forget(ctx, login.Store(), server, a.accountName()))
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	done := "Logged out of %s.\n"
-	if after, _ := flow.Grants(ctx); len(after) == len(before) {
-		done = "There was no login at %s.\n"
-	}
-	_, err = fmt.Fprintf(a.out, done, onTerminal(server))
-	return err
+	after, _ := flow.Grants(ctx)
+	return len(after) < len(before), nil
 }
 
 func (a *cli) authTokenCommand() *cobra.Command {

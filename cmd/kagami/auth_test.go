@@ -401,7 +401,7 @@ func TestAuthUnreadableRecord(t *testing.T) {
 		t.Errorf("call with an unreadable login: exit code %d\n%s%s", code, out, errs)
 	}
 	spoil(`"v":2`, `"v":1`)
-	if out, errs, code := kagami(t, "auth", "logout", url); code != 0 || out != "Logged out of "+url+".\n" {
+	if out, errs, code := kagami(t, "auth", "logout", url, "--json"); code != 0 || out != "{\n  \"loggedOut\": [\n    \""+url+"\"\n  ]\n}\n" {
 		t.Errorf("logout: exit code %d\n%s%s", code, out, errs)
 	}
 	if _, errs, code := kagami(t, "auth", "logout", url); code == 0 || !strings.Contains(errs, "other.json") { // the unreadable record may be this login
