@@ -104,6 +104,15 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	if err != nil {
 		return err
 	}
+	if err := a.write(ctx, p, files); err != nil {
+		return err
+	}
+	return a.next(ctx, p)
+}
+
+// write writes the files of the module, and completes it. If it is interrupted, it removes them again, because the
+// next attempt needs an empty directory.
+func (a *cli) write(ctx context.Context, p *project, files map[string][]byte) error {
 	for name, text := range files {
 		path := filepath.Join(p.target, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -113,10 +122,16 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 			return err
 		}
 	}
-	if err := a.settle(ctx, p); err != nil {
-		return fmt.Errorf("the module in %s is not complete: %w", p.target, err)
+	err := a.settle(ctx, p)
+	if err == nil {
+		return nil
 	}
-	return a.next(ctx, p)
+	if ctx.Err() != nil {
+		for _, name := range slices.Concat(slices.Collect(maps.Keys(files)), []string{"go.sum", ".github/workflows", ".github", ""}) {
+			_ = os.Remove(filepath.Join(p.target, filepath.FromSlash(name))) // a directory with other files stays
+		}
+	}
+	return fmt.Errorf("the module in %s is not complete: %w", p.target, err)
 }
 
 // occupied returns the name of a file in the directory, or "" if it is empty or missing. A license, and what git
@@ -145,19 +160,21 @@ func (p *project) checkModule(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	list := exec.CommandContext(ctx, "go", "list", "-e", "-find", "-f", "{{.Standard}}", "--", p.Module)
-	list.Dir = dir
-	standard, err := list.Output()
-	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("there is no program go in PATH: install Go first")
-	}
-	if string(standard) != "false\n" { // a package of Go, or a word such as all
-		return usagef("go uses the name %s itself: choose a path with --module, such as example.com/%s", p.Module, p.Name)
-	}
 	start := exec.CommandContext(ctx, "go", "mod", "init", "--", p.Module)
 	start.Dir = dir
-	if out, err := start.CombinedOutput(); err != nil {
+	switch out, err := start.CombinedOutput(); {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("there is no program go in PATH: install Go first")
+	case err != nil:
 		return usagef("--module: %s", strings.TrimPrefix(strings.TrimSpace(string(out)), "go: "))
+	}
+	if err := os.Remove(filepath.Join(dir, "go.mod")); err != nil { // or the name would be a package of this module
+		return err
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-e", "-find", "-f", "{{.Standard}}", "--", p.Module)
+	list.Dir = dir
+	if standard, err := list.Output(); err != nil || string(standard) != "false\n" { // a package of Go, or a word such as all
+		return usagef("go uses the name %s itself: choose a path with --module, such as example.com/%s", p.Module, p.Name)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -171,6 +173,7 @@ func TestNewUsage(t *testing.T) {
 		"new all --kagami ../..":   "go uses the name all itself", "new context --kagami ../..": "go uses the name context itself: choose a path with --module, such as example.com/context",
 		"new main --kagami ../..": "the tests of a module main do not compile: choose another path with --module, such as example.com/main",
 		"new con --kagami ../..":  "--module: malformed module path", "new notes --module Ünï --kagami ../..": "invalid char",
+		"new notes --module /notes --kagami ../..": "--module: malformed module path", "new notes --module ./notes --kagami ../..": "--module: ",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		if code != 2 || out != "" || !strings.Contains(errs, want) {
@@ -179,6 +182,32 @@ func TestNewUsage(t *testing.T) {
 	}
 	if _, err := os.Stat("notes"); err == nil {
 		t.Error("something was written")
+	}
+}
+
+// TestNewInterrupted checks that nothing is left of a module that was interrupted, but what was there before.
+func TestNewInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, before := range []string{"", "LICENSE", ".github/CODEOWNERS"} {
+		p := &project{Name: "notes", Module: "notes", target: filepath.Join(t.TempDir(), "notes"), Dir: filepath.Join("..", "..")}
+		kept := filepath.Join(p.target, filepath.FromSlash(before))
+		if before != "" {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(kept), 0o750), os.WriteFile(kept, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files, err := p.files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&cli{errs: io.Discard}).write(ctx, p, files); err == nil {
+			t.Error("no error")
+		}
+		if left, _ := os.ReadDir(p.target); len(left) > 1 || (len(left) == 1) != (before != "") { // the directory may be gone
+			t.Errorf("with %q: left %v", before, left)
+		}
 	}
 }
 
