@@ -48,8 +48,11 @@ func readAnswers(given string) (*answers, error) {
 	default:
 		err = errors.New("want a list or an object of answers")
 	}
+	if err != nil && path == given {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return a, nil
 }

@@ -254,6 +254,7 @@ func TestHeaders(t *testing.T) {
 		"want 'Name: value'":     {"tools", s.URL, "--header", "nope"},
 		`got "a: b\r\nX: c"`:     {"tools", s.URL, "--header", "a: b\r\nX: c"},
 		"for servers at a URL":   {"tools", everything, "--bearer", "x"},
+		"kagami: --answers: not": {"call", everything, "x", "--answers", "[tr"},
 		"are for servers at a U": {"tools", everything, "--header", "a: b"},
 	} {
 		if _, errs, code := kagami(t, args...); code != 2 || !strings.Contains(errs, want) {
