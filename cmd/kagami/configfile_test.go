@@ -46,3 +46,38 @@ func TestOddFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallSameName checks that a server does not replace another one because their programs have one name, or
+// because neither URL has a name.
+func TestInstallSameName(t *testing.T) {
+	dirs := ownHome(t)
+	var programs []string
+	for _, name := range []string{"one/server", "two/server", "kagami"} {
+		program := filepath.Join(dirs.home, "programs", filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o700), os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700)); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		programs = append(programs, program)
+	}
+	const refused = "choose another --name, or replace that server with --name server"
+	for _, client := range []string{"cursor", "codex"} {
+		for _, step := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{programs[0]}, ""},
+			{[]string{programs[0], "--env", "A=b"}, ""},
+			{[]string{programs[1]}, refused},
+			{[]string{"https://example.com/mcp"}, refused},
+			{[]string{"https://example.com/mcp", "--name", "server"}, ""},
+			{[]string{"https://example.com/mcp", "--header", "X: y"}, ""},
+			{[]string{"https://example.org/mcp"}, refused},
+			{[]string{"--", programs[2], "dev", "."}, "kagami starts many servers"},
+		} {
+			_, errs, code := kagami(t, append([]string{"install", "--client", client, "--yes"}, step.args...)...)
+			if (code == 0) != (step.want == "") || !strings.Contains(errs, step.want) {
+				t.Errorf("%s, %q: exit code %d\n%s", client, step.args, code, errs)
+			}
+		}
+	}
+}

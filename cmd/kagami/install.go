@@ -59,7 +59,7 @@ If a server at a URL wants a login, the client itself logs in. Use --client-id, 
 		},
 	}
 	f.common(cmd)
-	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the client (default: from SERVER)")
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the client (default: the name of its program; at a URL: server)")
 	cmd.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` for the server's environment; repeatable")
 	cmd.Flags().StringVar(&f.login.ClientID, "client-id", "", "`ID` of the client at the authorization server")
 	cmd.Flags().StringArrayVar(&f.login.Scopes, "scope", nil, "`SCOPE` that the client asks for; repeatable (default: what the server wants)")
@@ -120,6 +120,9 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		return err
 	}
 	written, err := file.mine(r.Name, installed[client.Name][r.Name])
+	if err == nil && f.name == "" {
+		err = file.another(r)
+	}
 	if err != nil {
 		return err
 	}
@@ -156,6 +159,21 @@ func (f *configFile) mine(name, written string) (string, error) {
 		return "", fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", f.path, name)
 	}
 	return written, nil
+}
+
+// another returns an error if the file has the name for another program or URL. It is for names that were not given
+// with --name: many programs are named server, and the second must not replace the first.
+func (f *configFile) another(r *clients.Server) error {
+	all, err := f.servers()
+	if err != nil {
+		return err
+	}
+	entry, ok := entryOf(all[r.Name])
+	if !ok || entry.Words()[0] == cmp.Or(r.URL, r.Command) {
+		return nil
+	}
+	return fmt.Errorf("%s has a server %q at %s: choose another --name, or replace that server with --name %s",
+		f.path, r.Name, entry.Words()[0], r.Name)
 }
 
 // fits returns an error if the client's configuration cannot contain the server, or the settings for
@@ -280,7 +298,7 @@ func (a *cli) registerProgram(ctx context.Context, r *clients.Server, server []s
 
 // runners are programs that start servers. If the name of a runner were the name of a server, a second
 // server of that runner would replace the first in the client.
-var runners = []string{"bun", "bunx", "deno", "docker", "dotnet", "go", "java", "node", "npx", "php", "pipx", "podman", "python", "python3", "ruby", "sh", "uv", "uvx"}
+var runners = []string{"bun", "bunx", "cargo", "deno", "docker", "dotnet", "go", "java", "kagami", "node", "npx", "php", "pipx", "podman", "python", "python3", "ruby", "sh", "uv", "uvx"}
 
 // named sets the name of a server that has none, and checks it.
 func named(r *clients.Server, name string) error {
