@@ -92,8 +92,7 @@ func (t *TemplateOf[P, Out]) URI(p P) string {
 	}
 	v := reflect.ValueOf(&p).Elem()
 	if isTextMap(v.Type()) {
-		uri, _ := t.template.Build(v.Convert(textMap).Interface().(map[string]string)) // "" on error
-		return uri
+		return uriOf(t.template, v.Convert(textMap).Interface().(map[string]string))
 	}
 	known := t.latest.Load()
 	if known == nil {
@@ -111,8 +110,8 @@ func (k *variablePlan) uri(p reflect.Value) string {
 	if err != nil {
 		return ""
 	}
-	uri, err := k.template.Build(vars)
-	if err != nil {
+	uri := uriOf(k.template, vars)
+	if uri == "" {
 		return ""
 	}
 	back := reflect.New(k.plan.Type()).Elem()
@@ -124,6 +123,32 @@ func (k *variablePlan) uri(p reflect.Value) string {
 		return ""
 	}
 	return uri
+}
+
+// uriOf returns the URI of a template with the values, or "" if it would be read with others. A read
+// matches the normal form of a URI, so https://{name} cannot carry capital letters.
+func uriOf(template *uritemplate.Template, values map[string]string) string {
+	uri, err := template.Build(values)
+	if err != nil {
+		return ""
+	}
+	entry := catalog.Entry{Kind: catalog.Template, Key: template.String(), Prefix: template.Prefix()}
+	if read := entry.Spelling(protocol.NormalURI(uri)); read != uri {
+		if found, ok, err := template.Match(read); err != nil || !ok || !maps.Equal(found, values) {
+			return ""
+		}
+	}
+	return uri
+}
+
+// takes reports whether a read gives back a value of a variable from a URI with the value.
+func takes(template *uritemplate.Template, variable, value string) bool {
+	values := make(map[string]string)
+	for _, name := range template.Variables() {
+		values[name] = "1"
+	}
+	values[variable] = value
+	return uriOf(template, values) != ""
 }
 
 func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
@@ -155,7 +180,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
 	m.entry.Match = m.handler.matcher(template)
-	m.entry.Complete = b.completion(m, in.plan, template.Takes)
+	m.entry.Complete = b.completion(m, in.plan, func(variable, value string) bool { return takes(template, variable, value) })
 	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var vars map[string]string
 		if h := callCtxFrom(ctx); h != nil {
@@ -189,7 +214,7 @@ func tryURI(template *uritemplate.Template, err error) error {
 	err = json.Unmarshal([]byte(invalid.Try), &vars)
 	invalid.Try = ""
 	if err == nil {
-		invalid.Try, _ = template.Build(vars) // "" on error
+		invalid.Try = uriOf(template, vars)
 	}
 	return invalid
 }

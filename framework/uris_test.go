@@ -94,6 +94,10 @@ func TestBuiltURIsAreRead(t *testing.T) {
 		{"s://{+x,y}", ofMap, "xy", false},
 		{"s://{+x}{#y}", ofMap, "xy", false},
 		{"s://{x:3}-{y:3}", ofMap, "xy", false},
+		{"https://{x}/{y}", ofMap, "xy", false},
+		{"https://{x}.example.com/{y}", ofSlashedAndNot, "xy", false},
+		{"http://{+x}/{y}", ofMap, "xy", false},
+		{"WSS://a:{x}/{y}", ofMap, "xy", false},
 	} {
 		b := c.of(c.template)
 		s := build(t, quiet().Add(b.component))
@@ -224,6 +228,10 @@ func TestURIsNotReadBack(t *testing.T) {
 		{handleOf[tea]("s://a{?x}").URI(tea{}), ""},
 		{handleOf[flag]("s://a{?x}").URI(flag{}), ""},
 		{handleOf[flag]("s://a{?x}").URI(flag{&no}), "s://a?x=false"},
+		{ofMap("https://{x}/a").uri(map[string]string{"x": "Milk"}), ""}, // is read as milk
+		{ofMap("https://{x}/a").uri(map[string]string{"x": "milk"}), "https://milk/a"},
+		{ofMap("https://a/{x}").uri(map[string]string{"x": "Milk"}), "https://a/Milk"},
+		{ofMap("s://{x}/a").uri(map[string]string{"x": "Milk"}), "s://Milk/a"},
 		{ofMap("s://a/{x}").uri(map[string]string{"x": "1", "typo": "2"}), ""},
 		{ofMap("s://a/{x}").uri(map[string]string{"x": "1"}), "s://a/1"},
 	} {
@@ -247,12 +255,16 @@ func TestCompletionsAreReadable(t *testing.T) {
 		X string `json:"x" uri:"x,slashes"`
 	}
 	offered := []string{"main", "feature/login", "../etc", "a b"}
+	hosts := framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) {
+		return []string{"Main", "main"}, nil
+	})
 	fn := framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) { return offered, nil })
 	s := build(t, quiet().Add(
 		framework.ResourceTemplate("own://{x}", func(context.Context, strict) (string, error) { return "", nil }, fn),
 		framework.ResourceTemplate("type://{x}", func(context.Context, strict) (string, error) { return "", nil }),
 		framework.ResourceTemplate("open://{x}", func(context.Context, open) (string, error) { return "", nil }, fn),
 		framework.ResourceTemplate("query://q{?x}", func(context.Context, open) (string, error) { return "", nil }, fn),
+		framework.ResourceTemplate("https://{x}/", func(context.Context, open) (string, error) { return "", nil }, hosts),
 		framework.ResourceTemplate("map://{x}", func(context.Context, map[string]string) (string, error) { return "", nil }),
 		framework.Prompt("p", func(context.Context, open) (framework.Messages, error) { return nil, nil }, fn)))
 	p := dial(t, s, protocol.Rev20251125)
@@ -261,6 +273,7 @@ func TestCompletionsAreReadable(t *testing.T) {
 		`{"type":"ref/resource","uri":"type://{x}"}`:    "[main]",
 		`{"type":"ref/resource","uri":"open://{x}"}`:    "[main feature/login a b]",
 		`{"type":"ref/resource","uri":"query://q{?x}"}`: "[main feature/login ../etc a b]",
+		`{"type":"ref/resource","uri":"https://{x}/"}`:  "[main]",
 		`{"type":"ref/prompt","name":"p"}`:              "[main feature/login ../etc a b]",
 	} {
 		if got := fmt.Sprint(completions(p, ref, "x", "", "").field("completion.values")); got != want {

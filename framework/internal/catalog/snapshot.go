@@ -165,7 +165,7 @@ func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) er
 	if err != nil || e.Subscribe == nil {
 		return err
 	}
-	return e.Subscribe(ctx, c, e.spelling(normal))
+	return e.Subscribe(ctx, c, e.Spelling(normal))
 }
 
 func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*Entry, engine.Handler, error) {

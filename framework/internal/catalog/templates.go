@@ -108,9 +108,9 @@ func normalPrefix(e *Entry) string {
 	return strings.TrimSuffix(protocol.NormalURI(e.Prefix+"x/"), "x/")
 }
 
-// spelling returns a URI of the entry in the form that the entry is registered with: its own URI, or a URI
+// Spelling returns a URI of the entry in the form that the entry is registered with: its own URI, or a URI
 // that begins with the literal text of its template. normal is the URI in normal form.
-func (e *Entry) spelling(normal string) string {
+func (e *Entry) Spelling(normal string) string {
 	if e.Kind == Resource {
 		return e.Key
 	}

@@ -120,17 +120,6 @@ func (t *Template) Build(values map[string]string) (string, error) {
 	return uri, nil
 }
 
-// Takes reports whether Match gives back a value of a variable from a URI with the value.
-func (t *Template) Takes(variable, value string) bool {
-	values := make(map[string]string)
-	for _, name := range t.Variables() {
-		values[name] = "1"
-	}
-	values[variable] = value
-	_, err := t.Build(values)
-	return err == nil
-}
-
 // Specificity orders templates that match the same URI: the greatest wins. More
 // literal bytes are more specific; among equals a template whose variables stay
 // within one path segment beats one whose variables take several.
