@@ -3,6 +3,7 @@ package framework
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -383,7 +384,7 @@ func (s *Server) logUnsendable(ctx context.Context, c *engine.Call, err error, b
 	} else if plain, ok := errors.AsType[*protocol.Error](err); ok {
 		data = plain.Data
 	}
-	if data == nil {
+	if raw, ok := data.(json.RawMessage); data == nil || ok && len(raw) == 0 {
 		return
 	}
 	if _, unsendable := encoded(data); unsendable != nil {

@@ -3,11 +3,15 @@ package framework_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/internal/decimal"
@@ -87,11 +91,15 @@ func TestEmptyIsAbsent(t *testing.T) {
 			return result, err
 		}
 	}
-	app := framework.New("empty", "1")
+	core, logs := observer.New(zap.ErrorLevel)
+	app := framework.New("empty", "1", framework.WithLogger(zap.New(core)))
 	app.Use(framework.Middleware{Name: "empty", Wrap: empty})
 	app.Add(framework.Tool("text", func(context.Context, struct{}) (string, error) { return "good", nil }))
 	app.Add(framework.Tool("fault", func(context.Context, struct{}) (string, error) {
 		return "", &protocol.Error{Code: -32000, Message: "no", Data: json.RawMessage{}}
+	}))
+	app.Add(framework.Resource("e://inside", func(context.Context) (map[string]any, error) {
+		return map[string]any{"raw": json.RawMessage{}, "list": []any{json.RawMessage{}}}, nil
 	}))
 	server, err := app.Build()
 	if err != nil {
@@ -108,7 +116,44 @@ func TestEmptyIsAbsent(t *testing.T) {
 		}
 		if _, err := c.Request(t.Context(), "tools/call", json.RawMessage(`{"name":"fault"}`)); err == nil || !strings.Contains(err.Error(), "no") || strings.Contains(err.Error(), "internal") {
 			t.Errorf("%s: %v", rev, err)
+		} else if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Data != nil {
+			t.Errorf("%s: the error has data: %v", rev, err)
+		}
+		raw, err = c.Request(t.Context(), "resources/read", json.RawMessage(`{"uri":"e://inside"}`))
+		if err != nil || !strings.Contains(string(raw), `{\"list\":[null],\"raw\":null}`) {
+			t.Errorf("%s: %s %v", rev, raw, err)
 		}
 		_ = c.Close()
+	}
+	for _, e := range logs.All() {
+		t.Errorf("logged: %s %v", e.Message, e.ContextMap())
+	}
+}
+
+// TestEmptyRichIsAbsent: an empty value of a Rich[json.RawMessage] is left out like a nil one.
+func TestEmptyRichIsAbsent(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]json.RawMessage{"nil": nil, "empty": {}} {
+		rich := func(isError bool) func(context.Context, struct{}) (framework.Rich[json.RawMessage], error) {
+			return func(context.Context, struct{}) (framework.Rich[json.RawMessage], error) {
+				return framework.Rich[json.RawMessage]{Value: value, Content: framework.Content{protocol.Text{Text: "t"}}, IsError: isError}, nil
+			}
+		}
+		server := build(t, quiet().Add(
+			framework.Tool("good", rich(false)), framework.Tool("bad", rich(true)),
+			framework.Tool("checked", rich(true), framework.OutputSchema(`{"type":"object"}`))))
+		for _, rev := range protocol.Revisions() {
+			c, err := client.Connect(t.Context(), client.InMemory(server), client.Revisions(rev))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tool := range []string{"good", "bad", "checked"} {
+				raw, err := c.Request(t.Context(), "tools/call", json.RawMessage(`{"name":"`+tool+`"}`))
+				if err != nil || strings.Contains(string(raw), "structuredContent") {
+					t.Errorf("%s, %s: %s %v", name, tool, raw, err)
+				}
+			}
+			_ = c.Close()
+		}
 	}
 }

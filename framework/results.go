@@ -44,7 +44,7 @@ func Text(text string) protocol.Block { return protocol.Text{Text: text} }
 // can then have images, links or structured content. A zero Value is left out of such a result, and
 // another Value does not have to fit an OutputSchema (server/tools "Error Handling").
 //
-// A nil json.RawMessage is also left out, if there is no OutputSchema. A Rich[json.RawMessage] can
+// An empty json.RawMessage is also left out, if there is no OutputSchema. A Rich[json.RawMessage] can
 // therefore represent any result, for example in a proxy.
 type Rich[T any] struct {
 	Value   T
@@ -269,8 +269,9 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 	if isError {
 		inner.check = nil
 	}
-	mayLack := isError || inner.shape == shapeRaw && inner.check == nil
-	if value := v.FieldByName("Value"); !mayLack || !value.IsZero() {
+	value := v.FieldByName("Value")
+	absent := isError && value.IsZero() || inner.shape == shapeRaw && inner.check == nil && value.Len() == 0
+	if !absent {
 		if err := inner.result(ctx, name, value, a); err != nil {
 			return err
 		}

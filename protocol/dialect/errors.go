@@ -56,6 +56,9 @@ func (d *Dialect) number(code int) int {
 // anyData encodes the data of an error. It returns nil if the data cannot be encoded, because the
 // error itself is more important.
 func anyData(v any) []byte {
+	if raw, ok := v.(json.RawMessage); ok && len(raw) == 0 {
+		return nil
+	}
 	data, err := appendAny(nil, v)
 	if err != nil {
 		return nil

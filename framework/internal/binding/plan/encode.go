@@ -150,6 +150,8 @@ func (e *encoder) dynamic(dst []byte, x any) []byte {
 		return e.list(dst, len(x), func(dst []byte, i int) []byte { return e.dynamic(dst, x[i]) })
 	case map[string]any:
 		return anyMap.encode(e, dst, reflect.ValueOf(x))
+	case json.RawMessage:
+		return e.raw(dst, x) // encoding/json refuses an empty one
 	}
 	return e.foreign(dst, x)
 }
