@@ -159,15 +159,11 @@ func (x *exchange) sendErrorAfter(ctx context.Context, wire *jsonrpc.Error, afte
 // might not give: of a cancelled call, an internal error, a busy server (429 and 503), or a client
 // without a capability.
 //
-// Only the goroutine of Serve calls it, and x.record is written by Call.Begin in the handler before
-// that. It takes the record out of x, so further calls do nothing. An answer that is not recorded
-// releases the claim, and the same round may run again.
+// An answer that is not recorded releases the claim, and the same round may run again.
 func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
-	r := x.record
-	if r == nil {
+	if x.record == nil { // most calls
 		return
 	}
-	x.record = nil
 	var outcome *roundstore.Outcome
 	switch {
 	case result != nil:
@@ -175,6 +171,19 @@ func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Err
 	case wire.Code != jsonrpc.CodeInternal && wire.Code != http.StatusServiceUnavailable && dialect.HTTPStatus(wire.Code) == http.StatusOK:
 		outcome = &roundstore.Outcome{Fault: wire}
 	}
+	x.settle(ctx, outcome)
+}
+
+// settle records the outcome of the round; nil releases its claim.
+//
+// Only the goroutine of Serve calls it, and x.record is written by Call.Begin in the handler before
+// that. It takes the record out of x, so further calls do nothing.
+func (x *exchange) settle(ctx context.Context, outcome *roundstore.Outcome) {
+	r := x.record
+	if r == nil {
+		return
+	}
+	x.record = nil
 	if err := r.Settle(ctx, x.outlive(ctx), outcome); err != nil {
 		x.conn.e.failed(ctx, x.call, err)
 	}

@@ -141,6 +141,7 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 	j.Open, j.Round = r.open, j.Round+1
 	state, err := e.rounds.Seal(ctx, j, binding)
 	if err != nil {
+		x.settle(ctx, nil) // the client may send other answers to this round
 		return nil, err
 	}
 	return &protocol.InputRequiredResult{Requests: r.filed, State: &state}, nil

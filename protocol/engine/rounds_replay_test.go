@@ -177,6 +177,36 @@ func TestResend(t *testing.T) {
 	})
 }
 
+// TestShorterAnswer: a round with answers that are too long to be kept has no outcome. The client may answer
+// it with less, as the error says.
+func TestShorterAnswer(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		a, f := start(t, func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			first, err := want(ctx, c, "k", "K?")
+			if err != nil {
+				return nil, err
+			}
+			_, err = want(ctx, c, "l", "L?")
+			return text(first), err
+		}, func(cfg *engine.Config) { cfg.Claims, cfg.SharedClaims = &claims{values: map[string][]byte{}}, shared })
+		a.send("").asks(t, "k")
+		state := a.state
+		for range 2 {
+			a.state = state
+			if o := a.answer(`{"k":` + accepted(strings.Repeat("v", 2<<20)) + `}`); o.Error == nil || o.Error.Code != -32602 || !strings.Contains(o.Error.Message, "answer with less") {
+				t.Errorf("a long answer: %.200s", o)
+			}
+		}
+		a.state = state
+		a.answer(`{"k":`+accepted("less")+`}`).asks(t, "l")
+		a.answer(`{"l":`+accepted("more")+`}`).says(t, "less")
+		if len(f.all) != 0 {
+			t.Errorf("reported: %v", f.all)
+		}
+	}
+}
+
 // TestBusyIsNoOutcome: that a server had no time for a round is not what the round came to: sent again, it
 // runs.
 func TestBusyIsNoOutcome(t *testing.T) {

@@ -33,7 +33,7 @@ func (s *Store) Seal(ctx context.Context, j *rounds.Journal, binding []byte) (st
 	if limit := s.Limit(); len(plain) > limit {
 		if answers := answerBytes(j); answers > limit/2 {
 			return "", protocol.Faultf(protocol.FaultInvalidParams,
-				"the answers in inputResponses have %d bytes, and at most %d are kept between the rounds of a call: answer with less", answers, limit/2)
+				"the call would keep %d bytes between its rounds, %d of them answers in inputResponses, and at most %d are kept: answer with less", len(plain), answers, limit)
 		}
 		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are allowed", len(plain), limit)
 	}
