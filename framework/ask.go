@@ -10,6 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // An AskOption configures one question to the user. The interface is sealed.
@@ -248,7 +249,8 @@ func (h *callCtx) askFailure(ctx context.Context, err error, n requirement, p pr
 	if _, cannot := h.call.Dialect.AppendParams(nil, p, nil); cannot != nil {
 		return &unsupportedError{what: fmt.Sprintf("%s is not possible at the client's revision: %v", n.doing, cannot)}
 	}
-	if fault == nil && answered == nil { // the error of a store or of the connection
+	left := errors.Is(err, transport.ErrNoSession)
+	if fault == nil && answered == nil && !left { // the error of a store, or of writing
 		return fmt.Errorf("%s: %w", n.doing, err)
 	}
 	return &askError{doing: n.doing, cause: err}

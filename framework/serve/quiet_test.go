@@ -1,8 +1,10 @@
 package serve_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
+	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
 // TestOrdinaryClientsLogNoErrors runs many short sessions that end in the ways in which ordinary
@@ -137,5 +140,58 @@ func shortSession(t *testing.T, url string, kind int) {
 		cancel()
 		_, _ = c.CallTool(t.Context(), fmt.Sprint("none", kind), nil)
 		_ = c.Close()
+	}
+}
+
+// TestQuestionsOfAClientThatLeft closes the input of stdio while a question is open. The call fails, but
+// that is no error of the server.
+func TestQuestionsOfAClientThatLeft(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(context.Context) error{
+		"user":  func(ctx context.Context) error { _, err := framework.Elicit[bool](ctx, "Sure?"); return err },
+		"model": func(ctx context.Context) error { _, err := framework.Generate(ctx, "Say something."); return err },
+		"roots": func(ctx context.Context) error { _, err := framework.Roots(ctx); return err },
+	} {
+		for _, revision := range protocol.Revisions() {
+			if revision == protocol.Rev20260728 || name == "user" && revision.String() < protocol.Rev20250618.String() {
+				continue // there is no question that waits
+			}
+			t.Run(name+" "+revision.String(), func(t *testing.T) {
+				t.Parallel()
+				core, logs := observer.New(zap.InfoLevel)
+				app := framework.New("quiet", "1", framework.WithLogger(zap.New(core)))
+				server, err := app.Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) { return "", ask(ctx) })).Build()
+				if err != nil {
+					t.Fatal(err)
+				}
+				in, client := io.Pipe()
+				answers, out := io.Pipe()
+				served := make(chan error, 1)
+				go func() { served <- server.Serve(t.Context(), stdio.New(stdio.Streams(in, out))); _ = out.Close() }()
+				go func() {
+					_, _ = fmt.Fprintf(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{},"sampling":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`+"\n", revision)
+					_, _ = fmt.Fprint(client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+					_, _ = fmt.Fprint(client, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask"}}`+"\n")
+				}()
+				for lines := bufio.NewScanner(answers); lines.Scan(); {
+					if strings.Contains(lines.Text(), `"method":"`) {
+						_ = client.Close()
+					}
+				}
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+				warned := false
+				for _, entry := range logs.All() {
+					warned = warned || entry.Level == zap.WarnLevel && entry.Message == "a tool failed"
+					if entry.Level > zap.WarnLevel {
+						t.Errorf("%s: %v", entry.Message, entry.ContextMap())
+					}
+				}
+				if !warned {
+					t.Errorf("logged %v, want a warning about the call", logs.All())
+				}
+			})
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // ErrShutdown is the error of Accept after Shutdown has begun, and the cause of the context of calls
@@ -25,7 +26,9 @@ var ErrNoAnswer = errors.New("engine: the client did not answer in time")
 // ignored, and it will run again with the answer.
 var ErrPending = replay.ErrPending
 
-var errGone = errors.New("engine: the connection is gone")
+// errGone is the error of what waits for a client that has left. Like the end of its session, that is
+// no fault of the server.
+var errGone = fmt.Errorf("engine: the connection is gone: %w", transport.ErrNoSession)
 
 // errLost is the error if another worker has the task.
 var errLost = errors.New("engine: another worker has taken the task")

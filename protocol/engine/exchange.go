@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -233,5 +235,9 @@ func (x *exchange) streamFrame(ctx context.Context, frame []byte) error {
 		<-ctx.Done() // abandon ends it
 		return context.Cause(ctx)
 	}
-	return x.out.Send(ctx, transport.Frame{JSON: frame})
+	err := x.out.Send(ctx, transport.Frame{JSON: frame})
+	if err == nil || errors.Is(err, transport.ErrNoStream) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errGone, err)
 }
