@@ -354,3 +354,62 @@ func TestGrace(t *testing.T) {
 		})
 	}
 }
+
+// TestTasksOfAClientThatLeft: a client that has closed stdin and then sends a signal kills the program soon. Its
+// tasks do not delay OnStop until the end of the grace period.
+func TestTasksOfAClientThatLeft(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ signal, ends time.Duration }{
+		"no signal":         {time.Hour, 10 * time.Second},
+		"signal":            {2 * time.Second, 2 * time.Second},
+		"signal before end": {0, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				core, logs := observer.New(zap.ErrorLevel)
+				app := quiet(framework.WithShutdownGrace(10*time.Second), framework.WithLogger(zap.New(core)))
+				stopped := false
+				app.OnStop(func(context.Context, *framework.Server) error { stopped = true; return nil })
+				s, err := app.Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+					select {
+					case <-time.After(time.Hour):
+						return "done", nil
+					case <-ctx.Done():
+						return "", context.Cause(ctx)
+					}
+				}, framework.Describe("d"), framework.Task(framework.TaskOptional))).Build()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				began := time.Now()
+				err = s.Serve(ctx, carrier(func(ended context.Context, host transport.Host) error {
+					conn := transport.Connect(context.WithoutCancel(ctx), transport.Peer{Carrier: "test"})
+					x, err := host.Accept(conn, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`))
+					if err != nil {
+						return err
+					}
+					err = x.Serve(conn, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+						if !strings.Contains(string(frame.JSON), `"task"`) {
+							t.Errorf("answered %s", frame.JSON)
+						}
+						return nil
+					}))
+					time.AfterFunc(tt.signal, cancel)
+					if tt.signal == 0 {
+						<-ended.Done()
+					}
+					return err
+				}))
+				if took := time.Since(began); err != nil || !stopped || took != tt.ends {
+					t.Errorf("ended after %v: %v; OnStop ran: %t", took, err, stopped)
+				}
+				for _, entry := range logs.All() {
+					t.Errorf("%s: %v", entry.Message, entry.ContextMap())
+				}
+			})
+		})
+	}
+}

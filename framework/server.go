@@ -289,7 +289,7 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 		s.cfg.logger.Warn("the server was stopped while it started", zap.Error(err))
 		err = nil
 	}
-	s.drain(ctx)
+	s.drain(ctx, context.WithoutCancel(ctx))
 	s.carrying.Unlock()
 	err = errors.Join(err, s.stop(ctx))
 	if why := s.toldToStop(ctx); why != "" {
@@ -320,8 +320,8 @@ func (s *Server) warn(faults []Fault) {
 }
 
 // drain refuses new calls, gives running calls and OnStart functions the grace period, and cancels
-// the calls after it. Only the first call has an effect.
-func (s *Server) drain(ctx context.Context) {
+// the calls after it, or when hurry ends. Only the first call has an effect.
+func (s *Server) drain(ctx, hurry context.Context) {
 	s.draining.Do(func() {
 		if why := s.toldToStop(ctx); why != "" {
 			s.cfg.logger.Info("the server stops", zap.String("why", why), zap.Duration("grace", s.cfg.grace))
@@ -329,11 +329,13 @@ func (s *Server) drain(ctx context.Context) {
 		grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		var late []string
-		defer time.AfterFunc(s.cfg.grace, func() {
+		over := sync.OnceFunc(func() {
 			late = s.engine.Unfinished() // before Shutdown cancels them
 			cancel()
-		}).Stop()
-		if err := s.engine.Shutdown(grace); err != nil {
+		})
+		defer time.AfterFunc(s.cfg.grace, over).Stop()
+		defer context.AfterFunc(hurry, over)()
+		if err := s.engine.Shutdown(grace); err != nil && hurry.Err() == nil {
 			s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over",
 				zap.Duration("grace", s.cfg.grace), zap.Strings("calls", late))
 		}
@@ -366,7 +368,8 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 		})
 	}
 	var failure error
-	for left := len(transports); left > 0 && failure == nil; {
+	left := len(transports)
+	for left > 0 && failure == nil {
 		select {
 		case failure = <-ended:
 			left--
@@ -380,7 +383,11 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 	}
 	cancel()
 	go func() { running.Wait(); s.engine.CarriersEnded() }()
-	s.drain(ctx)
+	hurry := ctx // a client that has closed stdin and then ends ctx does not wait for its tasks
+	if left > 0 {
+		hurry = context.WithoutCancel(ctx)
+	}
+	s.drain(ctx, hurry)
 	running.Wait()
 	for range len(ended) {
 		if err := <-ended; failure == nil {
