@@ -114,10 +114,11 @@ export function Dialog({ label, kind, onClose, children }) {
     <div class=${kind} role="dialog" aria-modal="true" aria-label=${label} tabindex="-1" ref=${box} onKeyDown=${keys}>${children}</div></div>`;
 }
 
-// Value draws a JSON value for people: lists of objects as tables, the rest as lists and trees.
-export function Value({ value, schema, depth = 0 }) {
-  if (value instanceof Map) return html`<${Members} value=${value} schema=${schema} depth=${depth}/>`;
-  if (Array.isArray(value)) return html`<${List} value=${value} schema=${schema} depth=${depth}/>`;
+// Value draws a JSON value for people: lists of objects as tables, the rest as lists and trees. room is
+// how many rows may be drawn within it before the user opens anything.
+export function Value({ value, schema, depth = 0, room = most }) {
+  if (value instanceof Map) return html`<${Members} value=${value} schema=${schema} depth=${depth} room=${room}/>`;
+  if (Array.isArray(value)) return html`<${List} value=${value} schema=${schema} depth=${depth} room=${room}/>`;
   return html`<${Scalar} value=${value}/>`;
 }
 
@@ -136,34 +137,35 @@ export function Long({ text }) {
   return html`<span class="wrapped">${text.slice(0, n)}</span>${n < text.length && html` <button type="button" class="btn t" onClick=${() => setN(n * 8)}>Show more of ${size(text.length)}</button>`}`;
 }
 
-function Members({ value, schema, depth }) {
+function Members({ value, schema, depth, room }) {
   const [n, setN] = useState(rows);
   const entries = [...value].slice(0, n), flat = entries.filter(([, v]) => isScalar(v)), deep = entries.filter(([, v]) => !isScalar(v));
   const of = name => schema?.get?.('properties')?.get?.(name);
   return html`${flat.length > 0 && html`<dl class="kv">${flat.map(([k, v]) => html`<dt title=${seen(of(k)?.get?.('description') ?? '')}>${seen(k)}</dt><dd><${Scalar} value=${v}/>${v instanceof Num && html` <${Unit} of=${of(k)}/>`}</dd>`)}</dl>`}
-    ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth}/>`)}<${More} of=${value.size} n=${n} setN=${setN}/>`;
+    ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth} room=${room / deep.length}/>`)}<${More} of=${value.size} n=${n} setN=${setN}/>`;
 }
 
 export const More = ({ of, n, setN, step = rows }) => n < of && html`<button type="button" class="btn t" onClick=${() => setN(n + step)}>Show ${Math.min(step, of - n)} of ${of - n} more</button>`;
 
 // Deep draws what is in it only while it is open.
-function Deep({ name, value, schema, depth }) {
-  const [open, setOpen] = useState(depth < 2);
+function Deep({ name, value, schema, depth, room }) {
   const n = value instanceof Map ? value.size : value.length;
+  const small = depth < 2 && Math.min(n, rows) <= room, [open, setOpen] = useState(small);
   return html`<details class="deep" open=${open} onToggle=${e => setOpen(e.target.open)}><summary><span class="mono">${seen(name)}</span> <span class="f s">${n}</span></summary>
-    ${open && html`<div class=${depth ? 'nest' : ''}><${Value} value=${value} schema=${schema} depth=${depth + 1}/></div>`}</details>`;
+    ${open && html`<div class=${depth ? 'nest' : ''}><${Value} value=${value} schema=${schema} depth=${depth + 1} room=${small ? room : most}/></div>`}</details>`;
 }
 
-const rows = 200;
-function List({ value, schema, depth }) {
+const rows = 200, columns = 50, most = 2000;
+function List({ value, schema, depth, room }) {
   const [n, setN] = useState(rows);
   if (!value.length) return html`<span class="f">empty</span>`;
   const more = html`<${More} of=${value.length} n=${n} setN=${setN}/>`;
-  if (value.every(v => v instanceof Map) && [...value[0].values()].every(isScalar)) {
-    return html`<${Table} rows=${value.slice(0, n)} schema=${schema?.get?.('items')}/>${more}`;
+  const part = value.slice(0, n);
+  if (value.every(v => v instanceof Map) && [...value[0].values()].every(isScalar) && new Set(part.flatMap(r => [...r.keys()])).size <= columns) {
+    return html`<${Table} rows=${part} schema=${schema?.get?.('items')}/>${more}`;
   }
-  if (value.every(isScalar)) return html`<ul class="plain">${value.slice(0, n).map(v => html`<li><${Scalar} value=${v}/></li>`)}</ul>${more}`;
-  return html`${value.slice(0, n).map((v, i) => html`<${Deep} name=${String(i)} value=${v instanceof Map || Array.isArray(v) ? v : [v]} schema=${schema?.get?.('items')} depth=${depth + 1}/>`)}${more}`;
+  if (value.every(isScalar)) return html`<ul class="plain">${part.map(v => html`<li><${Scalar} value=${v}/></li>`)}</ul>${more}`;
+  return html`${part.map((v, i) => html`<${Deep} name=${String(i)} value=${v instanceof Map || Array.isArray(v) ? v : [v]} schema=${schema?.get?.('items')} depth=${depth + 1} room=${room / part.length}/>`)}${more}`;
 }
 
 function Table({ rows: all, schema }) {

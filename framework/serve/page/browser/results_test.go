@@ -241,3 +241,50 @@ func TestCutString(t *testing.T) {
 	}
 	b.sees(says+" pre", `[{\"a\":\"b\"}`)
 }
+
+// TestWideResults: of results with very many parts, however they are nested, the page draws a part.
+func TestWideResults(t *testing.T) {
+	const most = 12_000
+	objects := func(n, members int, name string) []map[string]int {
+		all := make([]map[string]int, n)
+		for i := range all {
+			all[i] = map[string]int{}
+			for j := range members {
+				all[i][fmt.Sprintf(name, j, i)] = j
+			}
+		}
+		return all
+	}
+	tool := func(name string, run func(context.Context, none) (any, error)) framework.Component {
+		return framework.Tool(name, run, framework.Describe("Returns much."), framework.ReadOnly())
+	}
+	b := newTab(t)
+	b.open(serve(t, offering(t, "wide",
+		tool("columns", func(context.Context, none) (any, error) { return objects(250, 250, "m%d_%d"), nil }),
+		tool("groups", func(context.Context, none) (any, error) {
+			all := map[string]any{}
+			for i, one := range objects(300, 200, "m%d_%d") {
+				all[fmt.Sprintf("g%03d", i)] = one
+			}
+			return all, nil
+		}),
+		framework.Tool("blocks", func(context.Context, none) (framework.Content, error) {
+			all := make(framework.Content, 20_000)
+			for i := range all {
+				all[i] = protocol.Text{Text: "m0_0"}
+			}
+			return all, nil
+		}, framework.Describe("Returns much."), framework.ReadOnly()),
+	)))
+	for _, name := range []string{"columns", "groups", "blocks"} {
+		b.click(".rail a", name)
+		b.sees("h1", name)
+		b.click("[data-call]", "Call")
+		b.sees("[aria-label='What the server says']", "more")
+		var nodes int
+		b.run(chromedp.Evaluate("document.querySelectorAll('*').length", &nodes))
+		if nodes > most {
+			t.Errorf("%s: %d elements, at most %d", name, nodes, most)
+		}
+	}
+}

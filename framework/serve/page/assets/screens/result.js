@@ -2,7 +2,7 @@
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
 import { get, listOf, parse, seen, write } from '../json.js';
 import { plural } from '../form.js';
-import { Code, Long, Tabs, Value, remember, save, size, time } from '../view.js';
+import { Code, Long, More, Tabs, Value, remember, save, size, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
 import { readHref } from './overview.js';
 
@@ -193,15 +193,15 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
     ${view === 2 && html`<p class="q s">The text blocks: this is what most clients put before the model.</p><pre class="code wrap" tabindex="0">${texts.map(t => html`<${Long} text=${seen(t)}/>`)}${texts.length === 0 && '(nothing)'}</pre>`}`;
 }
 
-// Shown is a result by its kind.
+// Shown is a result by its kind. Of very many parts it draws the first.
 function Shown({ result, schema }) {
+  const [n, setN] = useState(200);
   const data = get(result, 'structuredContent'), blocks = listOf(result, 'content'), contents = get(result, 'contents'), messages = get(result, 'messages');
-  if (Array.isArray(messages)) return html`${messages.map(m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p><${Block} block=${get(m, 'content')}/>`)}`;
-  if (Array.isArray(contents)) return html`${contents.map(c => html`<div class="block"><${Head} kind=${get(c, 'uri') ?? ''} about=${get(c, 'mimeType') ?? ''}/><${Contents} of=${c}/></div>`)}`;
-  if (data !== undefined && data !== null) {
-    const others = blocks.filter(b => get(b, 'type') !== 'text');
-    return html`<${Value} value=${data} schema=${schema}/>${others.map(b => html`<${Block} block=${b}/>`)}`;
-  }
+  const first = (all, draw) => html`${all.slice(0, n).map(draw)}<${More} of=${all.length} n=${n} setN=${setN}/>`;
+  const block = b => html`<${Block} block=${b}/>`;
+  if (Array.isArray(messages)) return first(messages, m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p>${block(get(m, 'content'))}`);
+  if (Array.isArray(contents)) return first(contents, c => html`<div class="block"><${Head} kind=${get(c, 'uri') ?? ''} about=${get(c, 'mimeType') ?? ''}/><${Contents} of=${c}/></div>`);
+  if (data !== undefined && data !== null) return html`<${Value} value=${data} schema=${schema}/>${first(blocks.filter(b => get(b, 'type') !== 'text'), block)}`;
   if (!blocks.length) return html`<p class="q">The result is empty.</p>`;
-  return html`${blocks.map(b => html`<${Block} block=${b}/>`)}`;
+  return first(blocks, block);
 }
