@@ -170,8 +170,10 @@ function Group(props) {
   return html`<div class=${depth > 0 ? 'nest' : ''}>
     ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${under(path, f.name)} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
-    ${others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${seen(write(v))}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
-      ${faults.filter(f => f.path === under(path, k)).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
+    ${p.rest ? html`<div class="field" role="group" aria-label="Other members"><div class="lab">other members<span class="t">names and values</span></div>
+      <${Pairs} p=${{ items: p.rest }} root=${root} taken=${known} value=${new Map(others)} path=${path} faults=${faults} depth=${depth} onChange=${next => onChange(new Map([...(isOpen ? value : [])].filter(([k]) => known.includes(k)).concat([...(next ?? [])])))}/></div>`
+    : others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${seen(write(v))}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
+      ${faults.filter(f => f.path === under(path, k)).map(f => html`<p class="err">${seen(f.text)}</p>`)}</div>`)}
     ${p.conditions.map(c => html`<p class="s q">${seen(c)}</p>`)}
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 }

@@ -166,6 +166,7 @@ export function drafts(value, path = '') {
 // same compares two values.
 export const same = (a, b) => a === b || (a !== undefined && b !== undefined && write(a) === write(b));
 
-// seen makes characters visible that cannot be seen, and that a model reads all the same.
-export const seen = text => String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}\u{e0100}-\u{e01ef}]/gu,
+// seen makes characters visible that cannot be seen, and that a model reads all the same: controls, and
+// what Unicode lets a font leave out, but not the two selectors that choose how an emoji looks.
+export const seen = text => String(text).replace(/(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb]/gu,
   c => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -153,6 +154,29 @@ func TestHiddenCharacters(t *testing.T) {
 	b.click(".rail a", "rows")
 	b.click("[data-call]", "Call")
 	b.sees("table.data", `["y`+shown+`"]`)
+}
+
+// TestHiddenEverywhere: what cannot be seen is shown in the title of the tab, in faults and in earlier
+// calls, too, and the selectors that smuggle text are as little hidden as those of direction.
+func TestHiddenEverywhere(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "count", framework.Tool("count", func(context.Context, json.RawMessage) (string, error) {
+		return "counted\u206a\ufe01\U000e0080, \u2764\ufe0f", nil
+	}, framework.Describe("Counts."), framework.ReadOnly(), framework.InputSchema(json.RawMessage(`{"type":"object","additionalProperties":{"type":"integer"}}`))),
+		framework.Resource("count://\u202etxt", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("note"), framework.Describe("A note.")))))
+	b.click(".rail a", "count")
+	b.click("[data-call]", "Call")
+	b.sees(".textblock", "counted⟨U+206A⟩⟨U+FE01⟩⟨U+E0080⟩, \u2764\ufe0f")
+	b.click("[role=tab]", "JSON")
+	b.json(`{"a\u202e":"x"}`)
+	b.click("[data-call]", "Call")
+	b.sees(".teach button", "/a⟨U+202E⟩")
+	b.sees(".calls", `{"a⟨U+202E⟩":"x"}`)
+	b.click(".rail a", "note")
+	b.sees("h1", "count://⟨U+202E⟩txt")
+	if title := b.eval("document.title"); !strings.HasPrefix(title, "count://⟨U+202E⟩txt") {
+		t.Errorf("the title of the tab is %q", title)
+	}
 }
 
 // TestListsHaveValues: what is chosen in a list is what the page uses.

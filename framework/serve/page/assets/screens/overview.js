@@ -101,7 +101,7 @@ export function Overview() {
     ${s.changes && html`<p class="note">The lists have changed: <span class="mono">${seen(s.changes.text)}</span></p>`}
     ${s.failed && html`<p class="note bad wrapped">${seen(s.failed)}</p>`}
     ${empty && html`<div class="empty"><h2>It offers nothing yet</h2><p>The server answers, and its lists are empty${a.inside ? '' : ' for this user'}.</p></div>`}
-    ${o?.fits.map(f => html`<p class="note">${f.client}: ${f.what} (this server: ${f.where}).</p>`)}
+    ${o?.fits.map(f => html`<p class="note">${f.client}: ${f.what} (this server: ${seen(f.where)}).</p>`)}
     ${a.warnings?.length > 0 && html`<${Warnings} all=${a.warnings}/>`}
     ${o?.tools.length > 0 && html`<${Tools} tools=${o.tools} changed=${s.changes?.added}/>`}
     ${o && html`<${Rows} title="Resources" head=${['URI', 'Name', 'Type']} offers=${o.resources} href=${x => readHref(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>

@@ -95,7 +95,7 @@ function Refusal({ title, why, call, found, onTry, onGo }) {
   const { faults, correction, text } = found;
   return html`<div class="stat"><b class="bad">! ${title}</b><span class="q">${why}</span><span class="q num end">${time(call.ms)}</span></div>
     ${faults.length ? html`<div class="teach" role="alert"><p class="top">${plural(faults.length, 'problem')}</p>
-      <ol>${faults.map(f => html`<li><button class="plainbtn mono acc" onClick=${() => onGo?.(f.path)}>${f.path || 'arguments'}</button><span>${seen(f.text)}</span></li>`)}</ol>
+      <ol>${faults.map(f => html`<li><button class="plainbtn mono acc" onClick=${() => onGo?.(f.path)}>${seen(f.path) || 'arguments'}</button><span>${seen(f.text)}</span></li>`)}</ol>
       ${correction && onTry && html`<${Try} correction=${correction} onTry=${onTry}/>`}</div>
       <p class="note">A model gets the same words, as the text of the answer.</p>`
     : html`<div class="teach" role="alert"><p class="top wrapped">${seen(text)}</p>${correction && onTry && html`<${Try} correction=${correction} onTry=${onTry}/>`}</div>`}`;

@@ -53,7 +53,7 @@ function List({ rows, route }) {
   const pad = n => html`<svg class="gap" width="1" height=${n * rowHeight} aria-hidden="true"/>`;
   return html`<div class="list" onScroll=${e => rows.length > drawn && setTop(e.target.scrollTop)}>${from > 0 && pad(from)}
     ${part.map(r => r.heading ? html`<div class="group" role="heading" aria-level="2" key=${r.heading}><span>${r.heading}</span><span>${r.count}</span></div>`
-    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${r.also ?? r.name}>${seen(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + part.length && pad(rows.length - from - part.length)}</div>`;
+    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${seen(r.also ?? r.name)}>${seen(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + part.length && pad(rows.length - from - part.length)}</div>`;
 }
 
 // misfits says how many findings there are.

@@ -42,7 +42,7 @@ function Row({ frame: f, open, at }) {
   const title = f.kind === 'result' ? `result of ${f.method ?? '?'}` : f.kind === 'error' ? `error of ${f.method ?? '?'}` : f.kind === 'other' ? 'not JSON-RPC' : f.kind === 'http' ? `${f.http.method} ${f.http.path}` : f.method;
   const http = whole?.frame?.http ?? f.http;
   const box = html`<div class=${'say ' + (f.sent ? 'l' : 'r')} id=${'frame' + f.n}><button class="h plainbtn" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>
-      <span class=${'mono' + (f.kind === 'error' ? ' bad' : '')}>${f.kind === 'error' ? '! ' : ''}${seen(title)}</span><span class="f">${f.id ? 'id ' + f.id : ''}</span>
+      <span class=${'mono' + (f.kind === 'error' ? ' bad' : '')}>${f.kind === 'error' ? '! ' : ''}${seen(title)}</span><span class="f">${f.id ? 'id ' + seen(f.id) : ''}</span>
       ${http?.status > 0 && html`<span class=${http.status >= 400 ? 'bad' : 'f'}>HTTP ${http.status}</span>`}<span class="f num end">${f.ms ? time(f.ms) + ', ' : ''}${f.bytes ? size(f.bytes) : ''}</span></button>
     ${isOpen && html`<div class="b">${http && html`<${Http} of=${http}/>`}${whole && html`<${Text} text=${whole.text}/>`}</div>`}</div>`;
   const mid = html`<div class="mid"><span>${at.toFixed(at < 100 ? 2 : 0)} s</span></div>`;
