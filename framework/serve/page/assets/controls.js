@@ -34,6 +34,9 @@ function Field({ name, label: shown, schema, root, value, onChange, required, pa
 const text = (schema, name) => { const v = get(schema, name); return typeof v === 'string' ? seen(v) : ''; };
 const bare = v => typeof v === 'string' ? v : v === undefined ? '' : v instanceof Draft ? v.text : write(v);
 
+// named is the same where it has to be seen that a text is empty.
+const named = v => v === '' ? '""' : bare(v);
+
 function Control(props) {
   const { p, value, onChange } = props;
   if (p.nullable && value === null) {
@@ -44,7 +47,7 @@ function Control(props) {
 }
 
 // hintOf is what an empty field says.
-const hintOf = ({ fallback, example }) => fallback !== undefined ? `${seen(bare(fallback))}, the default` : example !== undefined ? `such as ${seen(bare(example))}` : '';
+const hintOf = ({ fallback, example }) => fallback !== undefined ? `${seen(named(fallback))}, the default` : example !== undefined ? `such as ${seen(bare(example))}` : '';
 
 // isDate says that a date field shows a text. It has no value for other texts.
 const isDate = text => Object.assign(document.createElement('input'), { type: 'date', value: text }).value === text;
@@ -81,7 +84,7 @@ function Numeric(props) {
   const input = html`<input class="in num" id=${id} name=${id} inputmode=${p.whole ? 'numeric' : 'decimal'} value=${bare(value)} placeholder=${p.slider ? bare(props.fallback) : hintOf(props)}
     aria-describedby=${described} aria-invalid=${invalid} autocomplete="off" onInput=${e => set(e.target.value)}/>`;
   if (!p.slider) return input;
-  const at = value instanceof Num ? value.text : bare(props.fallback) || p.min;
+  const at = [value, props.fallback].find(v => v instanceof Num)?.text ?? p.min;
   return html`<div class="range"><input type="range" min=${p.min} max=${p.max} step=${p.step} value=${at} aria-labelledby=${id + '-l'} onInput=${e => set(e.target.value)}/>${input}</div>`;
 }
 
@@ -94,19 +97,25 @@ function YesNo(props) {
   return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
 }
 
-const titled = c => seen(c.title || bare(c.value));
+// titles are the labels of choices. The empty text has its quotes, and so has what looks like another choice.
+function titles(choices) {
+  const alike = new Map();
+  for (const { value } of choices) alike.set(bare(value), (alike.get(bare(value)) ?? 0) + 1);
+  return choices.map(c => seen(c.title || (alike.get(bare(c.value)) > 1 ? write(c.value) : named(c.value))));
+}
+
 function Choice(props) {
   const { p, value, onChange, id, fallback, required, described, invalid } = props;
   const at = p.choices.findIndex(c => same(c.value, value));
-  const few = p.choices.length <= 5 && p.choices.every(c => titled(c).length <= 40);
-  if (few) {
-    const options = p.choices.map(c => same(c.value, fallback) ? { value: undefined, also: c.value, word: titled(c), note: 'the default' } : { value: c.value, word: titled(c), note: c.title ? bare(c.value) : '' });
+  const labels = titles(p.choices);
+  if (labels.length <= 5 && labels.every(label => label.length <= 40)) {
+    const options = p.choices.map((c, i) => same(c.value, fallback) ? { value: undefined, also: c.value, word: labels[i], note: 'the default' } : { value: c.value, word: labels[i], note: c.title ? bare(c.value) : '' });
     if (!required && fallback === undefined) options.push({ value: undefined, word: 'leave out' });
     return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${seen(o.note)}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
-    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(bare(value))}, not in the list` : fallback === undefined ? '' : `${seen(bare(fallback))}, the default`}</option>
-    ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${titled(c)}${c.title ? ` (${seen(bare(c.value))})` : ''}</option>`)}</select>`;
+    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(bare(value))}, not in the list` : fallback === undefined ? '' : `${seen(named(fallback))}, the default`}</option>
+    ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${labels[i]}${c.title ? ` (${seen(bare(c.value))})` : ''}</option>`)}</select>`;
 }
 
 const largest = 4 << 20;
@@ -214,10 +223,10 @@ const Empty = ({ what, onChange }) => html`<span class="s f">sent as an empty ${
 
 // Several are the items of a list that come from a few choices. What is not filled in shows the default.
 function Several({ p, value, onChange, fallback, required }) {
-  const all = [value, fallback].find(Array.isArray) ?? [];
+  const all = [value, fallback].find(Array.isArray) ?? [], labels = titles(p.choices);
   const has = c => all.some(v => same(v, c.value));
   const give = next => onChange(next.length || required || fallback !== undefined ? next : undefined);
-  return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>
+  return html`<div class="opts">${p.choices.map((c, i) => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${labels[i]}</label>`)}</div>
     ${value === undefined && Array.isArray(fallback) && html`<span class="s f">the default</span>`}${value !== undefined && all.length === 0 && html`<div class="row"><${Empty} what="list" onChange=${onChange}/></div>`}`;
 }
 
