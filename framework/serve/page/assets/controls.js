@@ -238,18 +238,19 @@ function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
     onChange=${v => { const next = [...p.places.map((_, at) => all[at] ?? null), ...all.slice(p.places.length)]; next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 
-function Pairs({ p, root, value, onChange, path, faults, depth }) {
+// Pairs are names and values. Beside fields, the names of the fields are taken.
+function Pairs({ p, root, value, onChange, path, faults, depth, taken }) {
   const all = value instanceof Map ? [...value] : [], union = plan(p.items, root, depth + 1).kind === 'union';
   const [name, setName] = useState('');
   const add = () => {
-    if (!name || all.some(([k]) => k === name)) return;
+    if (!name || all.some(([k]) => k === name) || taken?.includes(name)) return;
     onChange(new Map([...all, [name, blank(p.items, root, depth + 1)]]));
     setName('');
   };
   return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair" key=${k}><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v === '' && union ? undefined : v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x === undefined ? emptied(p.items, root, depth + 1) : x : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
     <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div>
-    ${path && all.length === 0 && html`<div class="row">${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange(new Map())}>Send an empty object</button>` : html`<${Empty} what="object" onChange=${onChange}/>`}</div>`}</div>`; // the arguments themselves are always sent
+    ${path && !taken && all.length === 0 && html`<div class="row">${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange(new Map())}>Send an empty object</button>` : html`<${Empty} what="object" onChange=${onChange}/>`}</div>`}</div>`; // the arguments themselves are always sent
 }
 
 function Union(props) {

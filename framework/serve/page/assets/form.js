@@ -246,7 +246,7 @@ function members(s, root, depth) {
     return { kind: 'map', items: more instanceof Map ? more : true, words: 'names and values' };
   }
   const fields = properties.filter(([, p]) => get(p, 'readOnly') !== true).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
-  return { kind: 'object', fields, conditions, words: 'group' };
+  return { kind: 'object', fields, conditions, rest: more instanceof Map || more === true ? more : null, words: 'group' };
 }
 
 // conditionsOf says in words what depends on what: such fields stay visible.

@@ -3,6 +3,8 @@ package browser_test
 import (
 	"fmt"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestAlikeChoices: choices that look alike, or like nothing, can be told apart.
@@ -25,4 +27,30 @@ func TestAlikeChoices(t *testing.T) {
 	b.choose("#f_many", `"1"`)
 	b.click("[data-call]", "Call")
 	b.sees(".calls", `{"many":"1"}`)
+}
+
+// TestOtherMembers: beside its fields, an object that takes other members has rows for them.
+func TestOtherMembers(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "tag", `{"type":"object","properties":{"name":{"type":"string"},
+		"to":{"type":"object","properties":{"id":{"type":"integer"}},"additionalProperties":true,"required":["id"]}},"required":["to"],"additionalProperties":{"type":"integer"}}`)))
+	b.click(".rail a", "tag")
+	add := func(label, name string) {
+		t.Helper()
+		b.fill(label+" [aria-label='Name of a new member']", name)
+		b.keys(kb.Enter)
+	}
+	b.fill("#f_to_id", "1")
+	add("[aria-labelledby=f_to-l]", "color")
+	b.fill("#f_to_color", "red")
+	add("form > .field:last-of-type, form > div > .field:last-of-type", "name")
+	add("form > .field:last-of-type, form > div > .field:last-of-type", "size")
+	b.fill("#f_size", "7")
+	b.fill("#f_name", "box")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"to":{"id":1,"color":"red"},"size":7,"name":"box"}`)
+	b.click("[aria-label='Remove color']", "×")
+	b.click("[aria-label='Remove size']", "×")
+	b.click("[data-call]", "Call")
+	b.sees(".calls li:first-child", `{"to":{"id":1},"name":"box"}`)
 }
