@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -13,12 +14,19 @@ import (
 // longest is a name of a tool as generators write them, without a place to break.
 const longest = "projects_locations_clusters_node_pools_complete_upgrade"
 
+type byID struct {
+	ID string `json:"id"`
+}
+
 // long returns the options of a page for a server whose names are long.
 func long(t *testing.T) page.Options {
 	t.Helper()
 	server, err := framework.New("long", "1.0").Add(
 		framework.Tool(longest, func(context.Context, none) (string, error) { return "done", nil }, framework.Describe("Has a long name."), framework.ReadOnly(), framework.Task(framework.TaskOptional)),
 		framework.Tool("dotted.name", func(context.Context, none) (string, error) { return "", nil }, framework.Describe("Has a name that some APIs refuse."), framework.ReadOnly()),
+		framework.Resource("files://"+longest, func(context.Context) (string, error) { return "A note.", nil }, framework.Name("note"), framework.Describe("Has a long address.")),
+		framework.ResourceTemplate("files://"+longest+"/{id}", func(context.Context, byID) (string, error) { return "A note.", nil }, framework.Name("notes"), framework.Describe("Has a long address.")),
+		framework.Prompt(longest, func(context.Context, none) (framework.Messages, error) { return framework.Messages{}, nil }, framework.Describe("Has a long name.")),
 	).Build()
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +119,11 @@ func TestNoSidewaysScrolling(t *testing.T) {
 	b.click(".side .opt", "As a task")
 	b.click("[data-call]", "Call")
 	b.sees(".stat", "Result")
-	for _, place := range []string{"#/", "#/tools/" + longest, "#/tasks", "#/wire", "#/clients", "#/connect", "#/log"} {
+	for _, place := range []string{"#/", "#/tools/" + longest, "#/read/files%3A%2F%2F" + longest, "#/templates/files%3A%2F%2F" + longest + "%2F%7Bid%7D", "#/prompts/" + longest, "#/tasks", "#/wire", "#/clients", "#/connect", "#/log"} {
 		b.eval("location.hash = '" + place + "'")
+		if strings.HasPrefix(place, "#/read/") {
+			b.sees(".textblock", "A note.")
+		}
 		for _, width := range []int64{320, 390} {
 			b.size(width, 844)
 			b.until(func() bool { return b.eval("document.documentElement.scrollWidth > innerWidth") == "false" }, func() string {
