@@ -25,6 +25,8 @@ type provider struct {
 	mu     sync.Mutex // guards the fields below
 	nonce  string
 	claims map[string]any // further claims of ID tokens
+	meta   map[string]any // further members of its metadata
+	tokens map[string]any // further members of its token answers
 	life   float64        // lifetime of its tokens, in seconds
 	user   int            // status of its answers to requests for the user
 	spaces int            // number of spaces in its metadata
@@ -51,15 +53,19 @@ func newProvider(t *testing.T) *provider {
 		})
 	}
 	answer("GET /.well-known/openid-configuration", func(*http.Request) (int, map[string]any) {
-		return http.StatusOK, map[string]any{
+		meta := map[string]any{
 			"issuer": p.url, "authorization_endpoint": p.url + "/authorize", "token_endpoint": p.url + "/token",
 			"jwks_uri": p.keys.JWKS(), "userinfo_endpoint": p.url + "/user", "spaces": strings.Repeat(" ", p.spaces),
 		}
+		maps.Copy(meta, p.meta)
+		return http.StatusOK, meta
 	})
 	answer("POST /token", func(*http.Request) (int, map[string]any) {
 		claims := map[string]any{"iss": p.url, "sub": "ann", "aud": "shop", "nonce": p.nonce, "exp": time.Now().Add(time.Minute).Unix()}
 		maps.Copy(claims, p.claims)
-		return http.StatusOK, map[string]any{"access_token": "upstream", "token_type": "Bearer", "expires_in": p.life, "id_token": p.keys.Sign(claims)}
+		tokens := map[string]any{"access_token": "upstream", "token_type": "Bearer", "expires_in": p.life, "id_token": p.keys.Sign(claims)}
+		maps.Copy(tokens, p.tokens)
+		return http.StatusOK, tokens
 	})
 	answer("GET /user", func(r *http.Request) (int, map[string]any) {
 		if r.Header.Get("Authorization") != "Bearer upstream" {
@@ -120,6 +126,28 @@ func TestBroker_AuthorizedParty(t *testing.T) {
 		b := s.browser()
 		if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); (a.to != nil) != tt.in {
 			t.Errorf("%s: %d %v %s", name, a.status, a.to, a.body)
+		}
+	}
+}
+
+// A provider may write optional members of its token answers in other types. The token is usable.
+func TestBroker_OddTokenAnswers(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := p.site(t)
+	id := s.register(plainClient)
+	for name, tokens := range map[string]map[string]any{
+		"no number":    {"expires_in": ""},
+		"a duration":   {"expires_in": "1h"},
+		"never":        {"expires_in": false},
+		"no refresh":   {"refresh_token": false},
+		"no error":     {"error": false},
+		"scope number": {"scope": 7},
+	} {
+		p.change(func() { p.tokens = tokens })
+		b := s.browser()
+		if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); a.to == nil {
+			t.Errorf("%s: %d %s %v", name, a.status, a.body, s.events)
 		}
 	}
 }

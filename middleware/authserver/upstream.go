@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,21 +77,29 @@ type upstreamMetadata struct {
 	read time.Time // when the provider was asked
 }
 
-// upstreamAnswer is an answer of the provider's token endpoint.
+// upstreamAnswer is an answer of the provider's token endpoint. Some providers write optional members
+// in other types, and their tokens are still usable.
 type upstreamAnswer struct {
-	Access  string      `json:"access_token"`
-	Refresh string      `json:"refresh_token"`
-	Expires json.Number `json:"expires_in"` // some providers send it as a text, or with a fraction
-	Scope   any         `json:"scope"`      // a text or, as Twitch sends it, a list
-	ID      string      `json:"id_token"`
-	Error   string      `json:"error"`
+	Access  string `json:"access_token"`
+	Refresh any    `json:"refresh_token"`
+	Expires any    `json:"expires_in"` // a number or a text
+	Scope   any    `json:"scope"`      // a text or, as Twitch sends it, a list
+	ID      string `json:"id_token"`
+	Error   any    `json:"error"`
+}
+
+// code returns the error code of an answer, or "".
+func (a *upstreamAnswer) code() string {
+	code, _ := a.Error.(string)
+	return code
 }
 
 // session returns the session of an answer. For a renewal, before is the previous session, and its
 // refresh token and scopes are kept if the answer has none.
 func (a *upstreamAnswer) session(now time.Time, before upstreamSession) *upstreamSession {
-	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: cmp.Or(a.Refresh, before.Refresh), Scopes: namedScopes(a.Scope), Confirmed: now}
-	if life, err := a.Expires.Float64(); err == nil && life > 0 {
+	refresh, _ := a.Refresh.(string)
+	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: cmp.Or(refresh, before.Refresh), Scopes: namedScopes(a.Scope), Confirmed: now}
+	if life, err := strconv.ParseFloat(fmt.Sprint(a.Expires), 64); err == nil && life > 0 {
 		u.Expires = now.Add(time.Duration(min(life, 1<<31)) * time.Second)
 	}
 	if len(u.Scopes) == 0 {
@@ -193,19 +202,20 @@ func (b *broker) post(ctx context.Context, meta *upstreamMetadata, address strin
 // the error is errRefused. If the provider is away, it wraps errAway. Atlassian refuses a refresh token
 // with unauthorized_client; a client that may not refresh any longer has lost its tokens, too.
 func (a *upstreamAnswer) refusal(status int, grantType string) error {
-	if a.Error == "unauthorized_client" && grantType == grantRefresh {
+	code := a.code()
+	if code == "unauthorized_client" && grantType == grantRefresh {
 		return errRefused
 	}
-	switch a.Error {
+	switch code {
 	case "invalid_grant", "bad_verification_code", "bad_refresh_token", "interaction_required", "consent_required", "login_required":
 		return errRefused
 	case "", "server_error", "temporarily_unavailable":
-		return fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, a.Error)
+		return fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, code)
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
 		return fmt.Errorf("%w: its token endpoint answers %d", errAway, status)
 	}
-	return fmt.Errorf("authserver: the provider's token endpoint refuses this program: %d %s", status, shownText(a.Error))
+	return fmt.Errorf("authserver: the provider's token endpoint refuses this program: %d %s", status, shownText(code))
 }
 
 // token sends a request to the provider's token endpoint. Its errors are the errors of do and refusal.
