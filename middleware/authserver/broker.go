@@ -115,8 +115,7 @@ func (b *broker) bind(s *Server) error {
 	f.fault(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI %s", s.at(b.callback))
 	f.fault(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
 	for _, address := range []string{p.Issuer, p.Authorize, p.Token, p.RevokeURL} {
-		u, err := url.Parse(address)
-		f.fault(address != "" && (err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u))), "%s must be https, or http on loopback", address)
+		f.fault(address != "" && !isConfidential(address), "%s must be https, or http on loopback", address)
 	}
 	f.fault(b.vouch < 0, "Vouch is not negative")
 	f.fault(!strings.HasPrefix(b.callback, "/"), "the path of Callback begins with a slash")
@@ -132,6 +131,13 @@ func (b *broker) bind(s *Server) error {
 		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.client}
 	}
 	return nil
+}
+
+// isConfidential reports whether others cannot read what is sent to an address: it is https, or http on
+// loopback.
+func isConfidential(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u))
 }
 
 func (b *broker) routes(mux *http.ServeMux) {

@@ -152,6 +152,23 @@ func TestBroker_OddTokenAnswers(t *testing.T) {
 	}
 }
 
+// The metadata of a provider must not lead from https to http, where the client secret and the tokens
+// could be read.
+func TestBroker_MetadataWithoutTLS(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"authorization_endpoint", "token_endpoint", "revocation_endpoint", "userinfo_endpoint"} {
+		for _, address := range []string{"http://id.example.com/x", "javascript:alert(1)//x", "/x"} {
+			p := newProvider(t)
+			p.meta = map[string]any{name: address}
+			s := p.site(t)
+			a := s.browser().do(http.MethodGet, s.ask(s.register(plainClient)), nil)
+			if a.status != http.StatusServiceUnavailable || a.to != nil {
+				t.Errorf("%s at %s: %d %v", name, address, a.status, a.to)
+			}
+		}
+	}
+}
+
 // Without refresh tokens, the provider's answer about the user decides until the provider's token
 // expires.
 func TestBroker_UserInfo(t *testing.T) {

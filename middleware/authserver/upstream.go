@@ -135,6 +135,11 @@ func (b *broker) discover(ctx context.Context) (*upstreamMetadata, error) {
 	if err == nil && (status != http.StatusOK || found.Issuer != p.Issuer || found.Authorize == "" || found.Token == "") {
 		err = fmt.Errorf("%w: its metadata has status %d, and is for the issuer %q", errAway, status, shownText(found.Issuer))
 	}
+	for _, address := range []string{found.Authorize, found.Token, found.Revoke, found.UserInfo} {
+		if err == nil && address != "" && !isConfidential(address) {
+			err = fmt.Errorf("%w: its metadata names %s, which is neither https nor on loopback", errAway, shownText(address))
+		}
+	}
 	switch {
 	case err != nil && meta == nil:
 		return nil, err
