@@ -142,6 +142,28 @@ func TestListenerPort(t *testing.T) {
 	}
 }
 
+// The path of the redirect URI may be the one of the last page.
+func TestListenerPathOfTheLastPage(t *testing.T) {
+	t.Parallel()
+	l := oauth.Listener(oauth.Path("/done"))
+	callback, err := l.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := l.Receive(t.Context(), "right")
+		l.Answer(err)
+	}()
+	status, page := fetch(t, http.MethodGet, callback+"?state=right&code=x", "")
+	if status != 200 || strings.Contains(page, "code=x") || !strings.Contains(page, "You are logged in") {
+		t.Errorf("%d %s", status, page)
+	}
+	l.Answer(nil) // ends Receive, if it still waits
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A visit that waits for its turn ends with its context.
 func TestListenerHasOneVisit(t *testing.T) {
 	t.Parallel()
