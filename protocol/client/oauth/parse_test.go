@@ -130,6 +130,9 @@ func TestTokenAnswers(t *testing.T) {
 		`"token_type":1`:                       {err: "the token endpoint's answer cannot be read"},
 		`"access_token":""`:                    {err: "the token endpoint's answer has no access_token"},
 		`"access_token":"","error":{"code":1}`: {err: "the token endpoint's answer cannot be read"},
+		`"access_token":"canary\r\nX-More: 1"`: {err: "the token endpoint's answer has an access_token with characters that a header cannot have"},
+		`"access_token":"\u001b[31mcanary"`:    {err: "the token endpoint's answer has an access_token with characters that a header cannot have"},
+		`"access_token":"canäry"`:              {err: "the token endpoint's answer has an access_token with characters that a header cannot have"},
 	} {
 		t.Run(more, func(t *testing.T) {
 			t.Parallel()

@@ -187,6 +187,8 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		switch {
 		case a.status >= 500, a.status == http.StatusTooManyRequests, a.status == http.StatusRequestTimeout, unavailable(t.Code):
 			return nil, fmt.Errorf("%w: the token endpoint answers %d", ErrUnavailable, a.status)
+		case a.status/100 == 2 && failed == nil && strings.ContainsFunc(t.Access, func(r rune) bool { return r < ' ' || r > '~' }):
+			return nil, fmt.Errorf("%w: the token endpoint's answer has an access_token with characters that a header cannot have", ErrDenied)
 		case a.status/100 == 2 && failed == nil && t.Access != "":
 			return &t, nil
 		case !again && t.Code == "use_dpop_nonce" && e.nonces.of(e.issuer.Token) != proven:
