@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode"
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
@@ -275,6 +276,28 @@ func TestInspect(t *testing.T) {
 	}
 	if in, err := f.Inspect(t.Context(), s.url); err != nil || in.Grant == nil {
 		t.Errorf("after a login: %+v, %v", in, err)
+	}
+}
+
+// What a server writes into its metadata cannot look like further lines of an error or a step.
+func TestDiscoveryOnOneLine(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{
+		"/mcp":  "401|challenge Bearer",
+		prmPath: `{"resource":"URL/mcp","authorization_servers":["https://127.0.0.1:1/\n\nok    pkce: \u001b[1mfalse\u009b31m"]}`,
+	})
+	in, err := flow(t).Inspect(t.Context(), s.URL+"/mcp")
+	if !errors.Is(err, oauth.ErrUnsafeURL) {
+		t.Fatal(err)
+	}
+	texts := []string{err.Error()}
+	for _, step := range in.Steps {
+		texts = append(texts, step.Verdict)
+	}
+	for _, text := range texts {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			t.Errorf("%q", text)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 		text.WriteString(": " + e.Text)
 	}
 	if e.Issuer != "" {
-		text.WriteString(" (authorization server " + e.Issuer + ")")
+		text.WriteString(" (authorization server " + cleaned(e.Issuer) + ")")
 	}
 	if e.Hint != "" {
 		text.WriteString("\n" + e.Hint)

@@ -216,7 +216,7 @@ func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resour
 		err := step.fail(fmt.Errorf("%w: %s: got resource %q, want %s", ErrResource, place, cleaned(meta.Resource), w.server))
 		return nil, &Error{Step: stepResource, Server: w.server, Err: err, Hint: w.meant(meta.Resource)}
 	}
-	step.Verdict = fmt.Sprintf("the resource is %s, its authorization servers are %v", meta.Resource, meta.Issuers)
+	step.Verdict = cleaned(fmt.Sprintf("the resource is %s, its authorization servers are %v", meta.Resource, meta.Issuers))
 	return &meta, nil
 }
 
