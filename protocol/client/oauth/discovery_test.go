@@ -301,6 +301,20 @@ func TestDiscoveryOnOneLine(t *testing.T) {
 	}
 }
 
+// The error of metadata that cannot be read does not speak of another authorization server.
+func TestDiscoveryOfWrongTypes(t *testing.T) {
+	t.Parallel()
+	for document, foreign := range map[string]bool{
+		`{"issuer":"URL","scopes_supported":"all"}`: false, `{"issuer":7}`: false, `{`: false, `{"issuer":"https://evil.example"}`: true,
+	} {
+		s := script(t, map[string]string{"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: document})
+		_, err := flow(t).Inspect(t.Context(), s.URL+"/mcp")
+		if !errors.Is(err, oauth.ErrIssuer) || strings.Contains(err.Error(), "belongs to another authorization server") != foreign {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+}
+
 // The error of an authorization server without metadata does not speak of metadata that was found.
 func TestDiscoveryWithoutIssuerMetadata(t *testing.T) {
 	t.Parallel()

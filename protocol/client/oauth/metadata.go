@@ -117,11 +117,16 @@ func (w *web) discover(ctx context.Context, d demand) (*found, error) {
 }
 
 func issuerHint(err error) string {
-	if _, absent := errors.AsType[absentError](err); !absent && errors.Is(err, ErrIssuer) {
+	if _, foreign := errors.AsType[foreignError](err); foreign {
 		return "The metadata that was found belongs to another authorization server. Its operator has to mend that."
 	}
 	return ""
 }
+
+// foreignError is the error of metadata that names another issuer.
+type foreignError struct{ error }
+
+func (e foreignError) Unwrap() error { return e.error }
 
 // absentError is the error of an authorization server without metadata.
 type absentError struct{ error }
@@ -345,7 +350,7 @@ func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issu
 		step.Verdict, step.Warning, step.Rule = fmt.Sprintf("the issuer is %q, which differs by a slash; it is what counts from now on", meta.Issuer), true, ruleIssuer
 	default:
 		step.Rule = ruleIssuer
-		return nil, step.fail(fmt.Errorf("%w: %s: got issuer %q, want %q", ErrIssuer, place, cleaned(meta.Issuer), issuer))
+		return nil, step.fail(foreignError{fmt.Errorf("%w: %s: got issuer %q, want %q", ErrIssuer, place, cleaned(meta.Issuer), issuer)})
 	}
 	for _, address := range []string{meta.Authorization, meta.Token, meta.Registration, meta.Revocation} {
 		if address == "" {
