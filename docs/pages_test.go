@@ -28,6 +28,12 @@ var (
 	fullStop   = regexp.MustCompile(`[.!?]["')*]*\s+`)
 )
 
+// guideParts are what each guide has: at its beginning what the reader will have, and the next page.
+var guideParts = map[string]*regexp.Regexp{
+	"a sentence with \"After this page\" or \"At the end of this page\"": regexp.MustCompile(`(After|At the end of) this page`),
+	"a line \"Next: [page](page.md)\"":                                   regexp.MustCompile(`(?m)(^|\. )Next: \[[^\]]+\]\([^)]+\)`),
+}
+
 // TestPages looks for long paragraphs, long sentences and the banned constructions in the guides.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -41,6 +47,13 @@ func TestPages(t *testing.T) {
 		source, err := os.ReadFile(page) //nolint:gosec // a page of the repository
 		if err != nil {
 			t.Fatal(err)
+		}
+		if filepath.Base(filepath.Dir(page)) == "docs" {
+			for what, needed := range guideParts {
+				if !needed.Match(source) {
+					t.Errorf("%s: a guide needs %s", name, what)
+				}
+			}
 		}
 		for _, fault := range proseFaults(string(source)) {
 			t.Errorf("%s: %s", name, fault)

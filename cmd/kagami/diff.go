@@ -31,8 +31,9 @@ clients that know the old API.
 OLD and NEW are files of "kagami lock" or servers: a Go package, a program or a URL. A
 whole command line after "--", or in --cmd, is NEW.
 
-A tool may accept more than before, and return less. The comparison understands JSON
-Schema; see the documentation of framework/serve/surface/contract.
+A change is additive if a tool accepts more than before, or promises more about its results.
+The opposite breaks clients. The comparison understands JSON Schema; see the documentation
+of framework/serve/surface/contract.
 
 The exit code is 0 if nothing has changed, or if --allow permits all changes. Otherwise it
 is 6.`,

@@ -142,7 +142,7 @@ func TestValidationPage(t *testing.T) {
 			}
 		}
 	}
-	out.WriteString("\n#### Refused at Build\n\nThese tags access files, sockets or name servers with a value from the caller. `Build` does not look into types that read their own JSON; there, these tags are not asked:\n\n")
+	out.WriteString("\n#### Refused at Build\n\nThese tags access files, sockets or name servers with a value from the caller. `Build` does not look into types that read their own JSON; there, these tags have no effect:\n\n")
 	for _, tag := range rules.ForbiddenTags() {
 		listed[tag] = true
 		if p, _ := binding.Compile(pageStruct(reflect.TypeFor[string](), tag), binding.Input, binding.Options{}); p != nil {
