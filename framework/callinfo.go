@@ -40,10 +40,10 @@ func (s *Server) Claims() claim.Store {
 // CallInfoLite is the part of CallInfo that costs nothing to get.
 type CallInfoLite struct {
 	Principal  *Principal
-	Session    string // see CallInfo
-	Revision   string // for logs only
-	RemoteAddr string
-	Task       string
+	Session    string          // see CallInfo
+	Revision   string          // for logs only
+	RemoteAddr string          // see CallInfo
+	Task       string          // see CallInfo
 	Meta       json.RawMessage // as received, read-only; may be nil
 
 	// ReplayCheck is set if this execution only checks that the previous one can be replayed

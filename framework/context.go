@@ -14,16 +14,16 @@ type CallInfo struct {
 	Principal    *Principal
 	Client       protocol.Implementation
 	Capabilities protocol.ClientCapabilities
-	Revision     string // for logs only
+	Revision     string // such as "2025-11-25"; for logs only
 	Session      string // empty on 2026-07-28, which has no sessions, so do not use it as a map key there
 	Request      string // JSON-RPC id, as JSON
-	Call         string // the same in every round
-	Round        int
-	Task         string
+	Call         string // ID of the call; the same in every round
+	Round        int    // 0 for the first round
+	Task         string // ID of the task that runs the call; empty outside a task
 	URI          string // set for resources/read, as the client sent it; to compare, use Call.Name or protocol.NormalURI
 	Meta         protocol.Meta
 	Header       http.Header // nil unless the transport is HTTP
-	RemoteAddr   string
+	RemoteAddr   string      // address of the client or of a proxy, such as "192.0.2.1:4711"; empty without a network
 }
 
 // Caller returns the information about the call of ctx. It never returns nil. Outside a handler, at

@@ -85,8 +85,8 @@ func Attempts(n int) AskOption { return askOption(func(q *question) { q.attempts
 
 // An Answer is the outcome of an elicitation as data. A refusal is an Action, not an error.
 type Answer[T any] struct {
-	Action string // "accept", "decline", "cancel"
-	Value  T
+	Action string // "accept", "decline" or "cancel"
+	Value  T      // zero unless Action is "accept"
 }
 
 // Elicit asks the user. T is a flat struct, or a bool, a string, a number, an enum or a slice of

@@ -16,9 +16,9 @@ import (
 // A Generation is the answer of a model. Turns is the number of times that the model was asked; it
 // is more than 1 if the model used tools or an answer did not fit.
 type Generation struct {
-	Model      string
+	Model      string // name of the model, as the client or the app reports it
 	Content    Content
-	StopReason string
+	StopReason string // such as "endTurn" or "maxTokens"; may be empty
 	Turns      int
 }
 

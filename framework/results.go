@@ -48,8 +48,8 @@ func Text(text string) protocol.Block { return protocol.Text{Text: text} }
 // therefore represent any result, for example in a proxy.
 type Rich[T any] struct {
 	Value   T
-	Content Content // if empty, derived from Value
-	Meta    protocol.Meta
+	Content Content       // if empty, derived from Value
+	Meta    protocol.Meta // the _meta of the result; may be nil
 	IsError bool
 }
 

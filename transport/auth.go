@@ -45,11 +45,11 @@ type Authenticator interface {
 // at another node than its request (a task, or a frame of HTTP+SSE). It then gets numbers as json.Number
 // or float64, and values of other types as JSON makes them.
 type Principal struct {
-	Subject string
-	Issuer  string
-	Scopes  []string
-	Claims  map[string]any
-	Expires time.Time
+	Subject string         // the user or program, unique at the issuer
+	Issuer  string         // who issued the token, usually a URL
+	Scopes  []string       // granted scopes, with the scopes that they imply
+	Claims  map[string]any // claims of the token; may be nil
+	Expires time.Time      // end of the token; zero if it does not end
 }
 
 // Has reports whether p is not nil and has the scope.

@@ -56,7 +56,7 @@ func (f HeaderFields) Header() http.Header { return http.Header(f) }
 // and of Serve. It is immutable from then on.
 type Request struct {
 	Fields     Fields // never nil
-	RemoteAddr string
+	RemoteAddr string // such as "192.0.2.1:4711"; behind a proxy that the program does not trust, the address of the proxy
 
 	// Sessions finds the connection of the frame, once the host has seen what kind of frame it is.
 	// If it is nil, the frame belongs to the connection of the context, as on HTTP+SSE, and the
@@ -69,7 +69,7 @@ type Request struct {
 	Stream interface{ Release() }
 
 	// Outer is the context without anything of this request; see WithoutRequest. It may be nil.
-	Outer context.Context //nolint:containedctx // what a request lets go of when it outlives itself
+	Outer context.Context //nolint:containedctx // for work that goes on after the request
 
 	first carried // the context that WithRequest made first
 }
@@ -120,9 +120,9 @@ func RequestFrom(ctx context.Context) *Request {
 	return r
 }
 
-// WithoutRequest returns a context for work that goes on after the exchange of ctx: it has the same
-// values but for the request, and no end. Where the carrier has set Request.Outer, it has the
-// values of that and the connection, and keeps nothing of the request in memory.
+// WithoutRequest returns a context for work that goes on after the exchange of ctx. It has the values
+// of ctx except the request, and does not end. If the carrier has set Request.Outer, it has only the
+// values of Outer and the connection, so that it keeps nothing of the request in memory.
 func WithoutRequest(ctx context.Context) context.Context {
 	r := RequestFrom(ctx)
 	if r == nil || r.Outer == nil {
@@ -203,10 +203,10 @@ type Services struct {
 // AuthError is the refusal of an Authenticator, as an HTTP response. Any other error of an
 // Authenticator is sent as 401 with the challenge "Bearer". The client does not see the text of Err.
 type AuthError struct {
-	Status    int    // 400, 401, 403 or 503; one that refuses nothing is sent as 401
-	Challenge string // of WWW-Authenticate; empty: none
-	Nonce     string // of DPoP-Nonce (RFC 9449 §9); empty: none
-	Err       error
+	Status    int    // usually 400, 401, 403 or 503; 0 and others that refuse nothing are sent as 401
+	Challenge string // value of WWW-Authenticate; empty means that it is not sent
+	Nonce     string // value of DPoP-Nonce (RFC 9449 §9); empty means that it is not sent
+	Err       error  // the reason, for logs; may be nil
 }
 
 // HTTPStatus returns Status, or 401 if Status is not a status of HTTP that refuses a request.

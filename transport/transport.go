@@ -21,9 +21,9 @@
 // The host does not authenticate callers. Only carriers call the Authenticator of [Services], and put
 // the [Principal] into the [Peer].
 //
-// Where each frame comes by an HTTP request of its own, the context carries that
-// [Request] instead, and the host finds the connection through it ([Sessions]): what
-// kind of frame it is decides whether there is one.
+// Over HTTP each frame comes by a request of its own. The context then has that [Request], and the
+// host finds the connection with its [Sessions], because the kind of the frame decides whether it
+// belongs to one.
 //
 // A carrier for clients makes a [Conn].
 //
@@ -74,7 +74,7 @@ type Outbound interface {
 	Send(ctx context.Context, frame Frame) error
 }
 
-// Frame is a frame on its way to the peer, with what a carrier must know of it.
+// Frame is a frame that is sent to the peer, with the information that a carrier needs for it.
 type Frame struct {
 	JSON []byte // one JSON text without line breaks; valid until Send returns
 
@@ -85,9 +85,9 @@ type Frame struct {
 
 	// The other fields are for HTTP, where a final frame before which nothing was sent is the
 	// whole response. Elsewhere they have no effect.
-	Status     int           // of the response; 0: 200
-	RetryAfter time.Duration // the client should wait that long; 0: the answer does not say
-	Challenge  string        // the field WWW-Authenticate: what the caller must show; empty: nothing
+	Status     int           // status of the response; 0 means 200
+	RetryAfter time.Duration // how long the client should wait, sent in Retry-After; 0 means that it is not sent
+	Challenge  string        // value of WWW-Authenticate; empty means that it is not sent
 }
 
 // Bound returns the context that a Send of f may wait for: ctx, or one that never ends if f is
@@ -106,12 +106,14 @@ type Transport interface {
 	Serve(ctx context.Context, host Host) error
 }
 
-// Conn is a client's end: one frame at a time each way. Read is called by one
-// goroutine; Write by many. Read returns io.EOF when the server is gone; the
-// frame is the caller's. Close ends a Read in progress.
+// Conn is a client's end of a connection. Frames are single JSON texts without line breaks.
 type Conn interface {
+	// Read returns the next frame, which then belongs to the caller. It returns io.EOF when the server
+	// is gone. It is called by one goroutine.
 	Read(ctx context.Context) ([]byte, error)
+	// Write sends one frame, and does not keep it. It is called by many goroutines at once.
 	Write(ctx context.Context, frame []byte) error
+	// Close closes the connection. It ends a Read in progress.
 	Close() error
 }
 
@@ -119,12 +121,13 @@ type Conn interface {
 type Next func(ctx context.Context, frame []byte, out Outbound) error
 
 // Middleware sees raw frames: frame is the received one. It can observe frame, and wrap out to see and
-// change what is sent. A replacement of frame would not be decoded again. To refuse a request, return an
-// error instead of calling next; the host answers with that error. A middleware that returns nil without
-// calling next must have answered the request through out, with a Frame that is Final.
+// change what is sent. It must pass the same frame to next, because the host has already decoded it. To
+// refuse a request, return an error instead of calling next; the host answers with that error. A middleware
+// that returns nil without calling next must have answered the request through out, with a Frame that is
+// Final.
 //
-// It may keep frame but must not change it, because the host also reads it. To keep a frame that is sent
-// after Send has returned, copy its bytes, because their memory is used again.
+// It may keep frame but must not change it, because the host also reads it. A frame that is sent is valid
+// until Send returns, because its memory is then used again: to keep it longer, copy its bytes.
 type Middleware func(next Next) Next
 
 // OutboundFunc is a function that is an Outbound.

@@ -27,7 +27,7 @@
 //	a scope of Require is missing             403     insufficient_scope, all scopes
 //	no proof, or not one of this request      401     invalid_dpop_proof
 //	a proof without a nonce of [DPoPNonces]   401     use_dpop_nonce
-//	the authorization server is away          503     no header, but Retry-After
+//	the authorization server does not answer  503     no header, but Retry-After
 //
 // If the resource and an authorization server are known, the header names the metadata of RFC 9728.
 // HTTP carriers serve the metadata at both well-known places (for servers of your own, see

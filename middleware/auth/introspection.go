@@ -44,7 +44,9 @@ const (
 	inactiveTokens = 1024
 )
 
-// Verify asks the authorization server. It is safe for concurrent use.
+// Verify asks the authorization server about a token, unless it knows the answer, and returns the
+// token's principal. If the server does not answer, or a field of i is wrong, the error wraps
+// ErrUnavailable. Any other error means that the token is not valid. Verify is safe for concurrent use.
 func (i *Introspection) Verify(ctx context.Context, token string) (*transport.Principal, error) {
 	return i.verify(ctx, token, "")
 }

@@ -20,9 +20,9 @@ import (
 // audience, expiry (which is required) and "not before".
 //
 // The keys are fetched when a token needs them: at first, and when they are ten minutes old. If no
-// key fits a token, they are fetched again, at most once in half a minute. While the issuer is
-// away, the last good keys are used, for at most a day. Set the fields before the first use, and do
-// not copy a JWT after that.
+// key fits a token, they are fetched again, at most once in half a minute. While the issuer does
+// not answer, the last good keys are used, for at most a day. Set the fields before the first use,
+// and do not copy a JWT after that.
 type JWT struct {
 	Issuer     string        // exactly as in tokens and metadata; required
 	Audience   string        // this server, as in tokens; if empty, the Resource of Bearer
@@ -42,7 +42,9 @@ type JWT struct {
 // µs for each.
 const verifiedTokens = 4096
 
-// Verify checks everything. It is safe for concurrent use.
+// Verify checks a token and returns its principal. If the keys cannot be fetched, or a field of j is
+// wrong, the error wraps ErrUnavailable. Any other error means that the token is not valid. Verify is
+// safe for concurrent use.
 func (j *JWT) Verify(ctx context.Context, token string) (*transport.Principal, error) {
 	return j.verify(ctx, token, "")
 }

@@ -32,10 +32,10 @@ type Keys interface {
 // Key is a signing key.
 type Key struct {
 	ID        string
-	Algorithm string // ES256, EdDSA, RS256 or PS256
-	Signer    Signer // for keys that Public returns, only its method Public is called
-	NotBefore time.Time
-	NotAfter  time.Time
+	Algorithm string    // ES256, EdDSA, RS256 or PS256
+	Signer    Signer    // for keys that Public returns, only its method Public is called
+	NotBefore time.Time // when the key begins to sign; only Rotating sets it
+	NotAfter  time.Time // when the key stops signing; only Rotating sets it
 }
 
 // Signer signs the input of a JWS. It is not a crypto.Signer, because a digest does not suit all

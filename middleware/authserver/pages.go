@@ -29,8 +29,8 @@ type Consent struct {
 	// Form has the hidden fields that the form must contain. The button's name is "decision", with
 	// the values Approve and Deny.
 	Form          map[string]string
-	Action        string
-	Approve, Deny string
+	Action        string // path that the form is posted to
+	Approve, Deny string // values of the button
 }
 
 // Pages renders the pages for users. The server sets the headers: no framing, no script, no
@@ -44,12 +44,12 @@ type Pages interface {
 // LoginPage is the content of the pages of DevLogin and Passwords. The fields of the form have the
 // names "name" and "password".
 type LoginPage struct {
-	Client  string
-	Names   []string // in DevLogin: each is a button with the name "name"
-	Failed  bool
-	Form    map[string]string
-	Action  string
-	Limited time.Duration // too many attempts
+	Client  string            // name of the client; may be empty
+	Names   []string          // in DevLogin: each is a button with the name "name"
+	Failed  bool              // the last attempt had a wrong name or password
+	Form    map[string]string // hidden fields that the form must contain
+	Action  string            // path that the form is posted to
+	Limited time.Duration     // if more than 0, there were too many attempts, and the user must wait that long
 }
 
 // ErrorPage is the content of a page for a browser that must not be redirected. The client is
@@ -59,9 +59,10 @@ type LoginPage struct {
 // error, and BackHost its host. The page shows the host, and may have a link to Back. It must not
 // redirect by itself.
 type ErrorPage struct {
-	Title, Text, Reference string
-	Status                 int
-	Back, BackHost         string
+	Title, Text    string // in the language of the browser
+	Reference      string // random text that the Event of this refusal also has
+	Status         int    // HTTP status
+	Back, BackHost string
 }
 
 // pageError is an error that is shown as an ErrorPage.

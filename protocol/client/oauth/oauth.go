@@ -193,9 +193,9 @@ const (
 // Token is a credential. String, GoString and LogValue hide its value.
 type Token struct {
 	Value   string
-	Scheme  string // "Bearer" or "DPoP"
-	Expires time.Time
-	Scopes  []string
+	Scheme  string    // "Bearer" or "DPoP"
+	Expires time.Time // zero if unknown
+	Scopes  []string  // granted scopes
 }
 
 // String hides the token.

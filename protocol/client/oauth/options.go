@@ -176,7 +176,8 @@ func Offline(wanted bool) Option {
 
 // StepUps limits how often one request may lead to an authorization with more scopes; the default
 // is 1. If perRequest is 0, a 403 is an error. remember is how long the flow remembers that a scope
-// was refused; the default is 10 minutes.
+// was refused, and does not request it again; the default is 10 minutes, and with 0 it requests the
+// scope again each time.
 func StepUps(perRequest int, remember time.Duration) Option {
 	return optionFunc(func(c *config) { c.stepUps, c.remember = perRequest, remember })
 }

@@ -45,7 +45,8 @@ func Prompt(ui UI) Option {
 	return optionFunc(func(c *config) { c.ui = ui })
 }
 
-// Patience sets how long the user may take. The default is 5 minutes.
+// Patience sets how long the user may take for a login. It must be more than 0; the default is 5
+// minutes. After that the flow ends with ErrLogin.
 func Patience(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.patience = d })
 }
