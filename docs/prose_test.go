@@ -7,23 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// plain are the directories whose comments have been rewritten. The list grows until it has all
-// packages.
-var plain = []string{
-	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
-	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
-	"framework/serve/clients", "framework/serve/inspect", "framework/serve/record", "testkit/storetest", "testkit",
-	"protocol/task", "protocol/session", "protocol/eventlog", "protocol/claim", "protocol/change",
-	"protocol/lazyctx", "protocol/client", "middleware", "cmd/kagami", "docs/code", "examples",
-}
-
-// later are directories below plain that have not been rewritten yet.
-var later = []string{"testkit/bench", "testkit/interop"}
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more
 // plainly.
@@ -34,23 +20,23 @@ var accepted = []string{
 	"there is no", "there are no", "There is no", "There are no", "is no longer", "are no longer",
 }
 
-// TestProse looks for the banned constructions in the comments of the packages in plain.
+// TestProse looks for the banned constructions in the comments of all code, except tests.
 func TestProse(t *testing.T) {
 	t.Parallel()
-	for _, dir := range plain {
-		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() && slices.Contains(later, filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))) {
-				return filepath.SkipDir
-			}
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			checkProse(t, path)
-			return nil
-		})
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
+		if entry.IsDir() && path != ".." && (entry.Name() == "node_modules" || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if !entry.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			checkProse(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

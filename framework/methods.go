@@ -183,13 +183,13 @@ var standards = []reflect.Type{
 	reflect.TypeFor[interface{ Validate() error }](), reflect.TypeFor[interface{ Validate(context.Context) error }](),
 }
 
-// tryLocker has the methods of an embedded sync.Mutex besides those of sync.Locker.
+// tryLocker has the methods of an embedded sync.Mutex.
 type tryLocker interface {
 	sync.Locker
 	TryLock() bool
 }
 
-// readLocker has those of an embedded sync.RWMutex besides.
+// readLocker has the methods that an embedded sync.RWMutex has in addition.
 type readLocker interface {
 	RLock()
 	RUnlock()

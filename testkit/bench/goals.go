@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/bench/internal/stats"
 )
 
-// goal is what a figure of Kagami shall be at most: absolute, or as a ratio to that of
-// another target of the same rounds.
+// goal is the upper limit of a figure of Kagami: an absolute value, or a ratio to the figure of
+// another target in the same rounds.
 type goal struct {
 	text             string
 	workload, metric string
@@ -34,7 +34,7 @@ func ours(text, workload, metric, base string, most float64) goal {
 	return goal{text: text, workload: workload, metric: metric, target: nameKagami, base: base, most: most}
 }
 
-// callGoals are those of calls over HTTP at one revision, the ith.
+// callGoals returns the goals of calls over HTTP at the ith revision.
 func callGoals(i int, era load.Era) []goal {
 	small, ten := []float64{1.4, 1.6}[i], []float64{2, 2.3}[i]
 	smallSDK, smallGo := []float64{13, 20}[i], []float64{4, 7}[i]

@@ -14,7 +14,7 @@ type group struct {
 	run  func(ctx context.Context, b *bench) error
 }
 
-// groups in the order in which they run and are shown.
+// groups are in the order of the runs and of the tables.
 var groups = []group{
 	{"http-json", func(ctx context.Context, b *bench) error { return b.calls(ctx, "json", load.AcceptBoth) }},
 	{"http-sse", func(ctx context.Context, b *bench) error { return b.calls(ctx, "sse", load.AcceptSSE) }},
@@ -154,7 +154,7 @@ func overPipes(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// reports are those of one call.
+// reports is the number of progress reports of one call.
 const reports = 10_000
 
 func progress(ctx context.Context, b *bench) error {
@@ -191,7 +191,7 @@ func idle(ctx context.Context, b *bench) error {
 	return b.idleStreams(ctx, "idle listen streams", now, stateless)
 }
 
-// start compares programs with one tool or none, and those of all tables, which have four.
+// start compares programs with one tool or none, and the programs of all tables, which have four tools.
 func start(ctx context.Context, b *bench) error {
 	return b.cold(ctx, "cold start", []server{
 		{name: nameConstant, program: "constant"},

@@ -110,8 +110,8 @@ func closeAll(clients []*load.Client) error {
 	return err
 }
 
-// idleStreams opens streams on which nothing happens, each on a connection that was
-// used and is weighed before.
+// idleStreams opens idle streams. Each is on a connection that was used before, and whose memory was
+// measured.
 func (b *bench) idleStreams(ctx context.Context, id string, era load.Era, servers []server) error {
 	b.begin(id)
 	n := manyStreams

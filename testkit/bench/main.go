@@ -157,7 +157,7 @@ func (o *options) missing(known results) []string {
 	return missing
 }
 
-// wants says whether a group is asked for; naming none asks for all.
+// wants reports whether a group is requested. If no group is named, all are.
 func (o *options) wants(group string) bool { return len(o.only) == 0 || slices.Contains(o.only, group) }
 
 // all runs the groups that are asked for. Figures are kept after each.

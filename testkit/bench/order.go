@@ -1,8 +1,8 @@
 package main
 
-// turnsOf is the order in which n targets have their turns in a round. Over n rounds (two
-// times n, if it is odd) each follows each other one equally often, so that what one leaves
-// behind, in caches or on the heap of a peer that still collects, is no other's alone.
+// turnsOf returns the order of the n targets in a round. Over n rounds (two times n, if n is odd) each
+// target follows each other one equally often. What a target leaves behind, in caches or in a heap
+// that is still being collected, then affects all others equally.
 // E. J. Williams, "Experimental designs balanced for the estimation of residual effects
 // of treatments", 1949.
 func turnsOf(round, n int) []int {

@@ -14,8 +14,8 @@ const notMeasured = "Not measured."
 // column is a workload in a table, or one of its metrics.
 type column struct{ head, workload, metric, base string }
 
-// grid has a row for each target and a column for each figure. A figure that has a
-// base says beside it how many times that of the base it is.
+// grid has a row for each target and a column for each figure. A figure with a
+// base also shows its ratio to the figure of the base.
 func (r results) grid(columns []column) string {
 	head := []string{""}
 	var names []string

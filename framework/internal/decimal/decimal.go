@@ -81,7 +81,7 @@ func isNumber(text []byte) bool {
 	return digits > 0 && i == len(text)
 }
 
-// Whole says whether the number has no fraction.
+// Whole reports whether the number has no fraction.
 func (d Number) Whole() bool { return d.exp >= 0 }
 
 // Int is the number as an integer; false for fractions and for exponents
@@ -136,7 +136,7 @@ func (d Number) compareSize(other Number) int {
 	return cmp.Compare(d.digits, other.digits)
 }
 
-// MultipleOf says whether d is a whole multiple of unit; of zero, only zero is.
+// MultipleOf reports whether d is a whole multiple of unit. Only zero is a multiple of zero.
 func (d Number) MultipleOf(unit Number) bool {
 	if d.digits == "" {
 		return true

@@ -142,8 +142,8 @@ func (c *compiler) anchor(home *resource, name string, v *value) {
 	home.anchors[name] = v
 }
 
-// schema compiles the schema at v, once. home is the resource of whoever refers to it; it is
-// used if v is not at a place where a keyword has a schema.
+// schema compiles the schema at v, once. home is the resource that refers to it. It is used if v is
+// not the schema of a keyword.
 func (c *compiler) schema(v *value, home *resource) *Schema {
 	if s, ok := c.schemas[v]; ok {
 		return s

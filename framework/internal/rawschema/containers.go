@@ -94,7 +94,7 @@ func (k members) check(r *run, v *value, seen []bool) bool {
 	return ok
 }
 
-// judge judges a member by the schemas for its name. known says that there is one.
+// judge judges a member by the schemas for its name. known is false if there is no such schema.
 func (k members) judge(r *run, v *value, i int) (ok, known bool) {
 	ok = true
 	if s := k.named[string(v.items[i].name)]; s != nil {

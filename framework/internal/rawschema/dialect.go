@@ -65,7 +65,7 @@ func dialectOf(v *value, around version) (version, error) {
 	return 0, fmt.Errorf("$schema %q is not a known dialect: want 2020-12, 2019-09, or draft 7, 6 or 4", address)
 }
 
-// metaschemas are those of json-schema.org, under the paths of their addresses.
+// metaschemas has the metaschemas of json-schema.org, under the paths of their addresses.
 //
 //go:embed metaschemas/draft*
 var metaschemas embed.FS

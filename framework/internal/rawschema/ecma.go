@@ -160,8 +160,8 @@ func (t *translator) member() (text string, set bool) {
 	return string(r), false
 }
 
-// escape is what follows a backslash, as Go has it in a class; set says that it is more than one
-// character.
+// escape reads what follows a backslash, and returns it as Go writes it in a class. set is true if it
+// stands for more than one character.
 func (t *translator) escape() (text string, set bool) {
 	if t.rest == "" {
 		t.fail("nothing follows the last backslash")

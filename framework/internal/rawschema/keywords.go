@@ -50,8 +50,8 @@ func decisive() []maker {
 	}
 }
 
-// others are in the order in which faults are reported. Those that ask which items are
-// unevaluated come last.
+// others returns the makers of the other keywords, in the order of the reports. Keywords for
+// unevaluated items come last.
 func others() []maker {
 	return []maker{
 		{"required", draft4, draft2020, objects, site.required},

@@ -4,7 +4,7 @@ package redisserver
 
 import "syscall"
 
-// There is no redis-server, and so nobody to be told.
+// There is no redis-server on these systems, so these signals are never sent.
 const (
 	pause  = syscall.SIGKILL
 	resume = syscall.SIGKILL

@@ -101,8 +101,8 @@ func start(t testing.TB, ready string, args []string) *Server {
 // Addr is host and port; they stay the same over Restart.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Stop kills it (SIGKILL) and waits until it is gone. One that is stopped already is
-// no error.
+// Stop kills the server (SIGKILL) and waits until it is gone. If it is already stopped, Stop does
+// nothing.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if s.run == nil {
@@ -226,7 +226,7 @@ func (r *running) end() {
 	<-r.ended
 }
 
-// freePort returns a port on which no program listens. It and the port of the cluster bus, which is
+// freePort returns a port that no program listens on. It and the port of the cluster bus, which is
 // 10,000 higher, are below the ports that systems give to connections. While the server is away, no
 // connection can take them.
 func freePort(ctx context.Context) (int, error) {

@@ -17,7 +17,7 @@
 //   - {+x} and {#x} take reserved characters too, {/x*} takes one or more path
 //     segments. {+x} stops at "?" or "#" where the template goes on with one.
 //   - {?a,b} and {&a,b} take their names in any order, each may be absent, and a
-//     name that the template lacks is no match.
+//     URI with a name that the template lacks does not match.
 //   - Where a URI can be split in several ways, earlier variables take more.
 //   - A value is percent-decoded exactly once. A variable that the template
 //     names twice must have the same value twice.

@@ -131,8 +131,8 @@ func (m *matching) settle() bool {
 	return true
 }
 
-// split finds where the captures are, as pairs of offsets behind that of the whole,
-// in room if it is large enough; nil if there is no match.
+// split finds the captures. It returns pairs of offsets: of the whole match, and then of each capture.
+// They are in room if it is large enough. If there is no match, split returns nil.
 func (t *Template) split(uri string, room []int) []int {
 	if t.pattern != nil {
 		return t.pattern.FindStringSubmatchIndex(uri)
@@ -164,9 +164,9 @@ func (t *Template) split(uri string, room []int) []int {
 // segmentEnds are what a simple variable does not take.
 const segmentEnds = "/?#"
 
-// direct says that a URI can be split in one way only, so that it takes no pattern:
-// every variable is a simple one and ends where the URI does, or where a literal
-// begins that it cannot take; every literal is written in one way only.
+// direct reports whether a URI can be split in only one way, without a pattern. Every variable is then
+// a simple one. It ends with the URI, or before a literal that begins with a character that it cannot
+// contain. Every literal can be written in only one way.
 func (t *Template) direct() bool {
 	for i, p := range t.parts {
 		switch {

@@ -76,7 +76,7 @@ func (p *parser) readLiteral() error {
 	return nil
 }
 
-// isLiteral says whether a literal may hold the character. The apostrophe is in:
+// isLiteral reports whether a literal may contain the character. It may contain the apostrophe:
 // erratum 6937 corrects its absence from the grammar of RFC 6570.
 func isLiteral(r rune, size int) bool {
 	if r == utf8.RuneError && size == 1 {
@@ -167,7 +167,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// isEscape says whether s begins with a percent escape.
+// isEscape reports whether s begins with a percent escape.
 func isEscape(s string) bool {
 	return len(s) >= 3 && s[0] == '%' && isHex(s[1]) && isHex(s[2])
 }

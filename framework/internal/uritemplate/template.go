@@ -53,7 +53,7 @@ var operators = map[byte]operator{
 	'&': {first: "&", sep: "&", named: true, ifEmpty: "="},
 }
 
-// isQuery says whether the expression takes its variables from a query.
+// isQuery reports whether the expression takes its variables from a query.
 func (p part) isQuery() bool { return p.op == '?' || p.op == '&' }
 
 // String returns the template as it was parsed.
@@ -77,8 +77,8 @@ func (t *Template) Variables() []string {
 	return names
 }
 
-// Optional says whether a URI can match without the variable, which is so for
-// those that appear only in {?...} and {&...}. It is true for unknown names.
+// Optional reports whether a URI can match without the variable. It can if the variable appears only in
+// {?...} and {&...}. Optional returns true for unknown names.
 func (t *Template) Optional(name string) bool {
 	for _, p := range t.parts {
 		if !p.isQuery() && slices.ContainsFunc(p.vars, func(v variable) bool { return v.name == name }) {

@@ -277,9 +277,9 @@ func (c *compiler) iface(t reflect.Type) Node {
 	return nil
 }
 
-// isBytes: encoding/json writes a slice of bytes as base64 unless the byte
-// type has a form of its own. Values of a type that lists them are no bytes: a
-// text would hide which they are.
+// isBytes reports whether encoding/json writes the slice t as base64: its elements are bytes without
+// a JSON form of their own. If the byte type lists its values, the slice does not count as bytes,
+// because a text would hide the values.
 func isBytes(t reflect.Type) bool {
 	if t.Elem().Kind() != reflect.Uint8 || listsValues(t.Elem()) {
 		return false

@@ -383,7 +383,7 @@ func (d *decoder) invalid(raw []byte) *report.Invalid {
 	return e
 }
 
-// unpanicked is err for the caller: a value on which the program's method panicked is unreadable.
+// unpanicked is err for the caller: if a method of the program panicked on a value, the value is unreadable.
 // The first panic is kept for the log.
 func (d *decoder) unpanicked(err error) error {
 	p, ok := err.(*report.Panic) //nolint:errorlint // recovered has made it

@@ -42,7 +42,7 @@ func (n *MethodNode) shown() codec {
 	return n.read
 }
 
-// ByKind reports whether values are read and described like those of the type's kind, without its methods.
+// ByKind reports whether values are read and described by the type's kind, without its methods.
 func (n *MethodNode) ByKind() bool { return n.shown() == byShape }
 
 func (n *MethodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {

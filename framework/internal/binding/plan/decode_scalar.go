@@ -325,7 +325,7 @@ func (n *quotedNode) legal(inner []byte) bool {
 		return false
 	}
 	if n, whole := n.Node.(*wholeNode); whole {
-		return jsontext.IsInteger(inner) && (inner[0] != '-' || gotype.IsInt(n.t.Kind())) // "-0" is no uint
+		return jsontext.IsInteger(inner) && (inner[0] != '-' || gotype.IsInt(n.t.Kind())) // "-0" is not a uint
 	}
 	return jsontext.KindOf(inner) != jsontext.KindNull
 }

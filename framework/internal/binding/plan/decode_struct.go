@@ -194,9 +194,10 @@ func (d *decoder) mayDrop(f *Member) {
 	d.hopeless = d.hopeless || f.Required
 }
 
-// blank reports whether raw says that an optional member is not given. Models and forms write
-// null for that, or "" if the member is not a free text. A pointer takes null itself, and so may a type that reads
-// its own JSON. If it has a default, its null means the default, because its schema, if it has one, does not advertise null.
+// blank reports whether raw means that an optional member is absent. Models and forms write null for
+// that, or "" if the member is not a free text. A pointer takes null as a value, and so may a type
+// that reads its own JSON. If such a type has a default, null means the default, because its schema
+// does not advertise null.
 func (f *Member) blank(d *decoder, raw []byte) bool {
 	null := jsontext.KindOf(raw) == jsontext.KindNull
 	switch {

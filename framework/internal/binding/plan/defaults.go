@@ -58,8 +58,8 @@ func (c *compiler) resolveDefaults(p *Plan) {
 	}
 }
 
-// readDefault tries the text as JSON where the type is no text, then as a
-// string, then as a list separated by commas.
+// readDefault tries to read the text of a default: as JSON, unless the type is a text, then as a
+// string, and then as a list separated by commas.
 func (p *Plan) readDefault(f *Member, text string) ([]byte, bool) {
 	var tries [][]byte
 	quoted := jsontext.Quote(nil, text)

@@ -24,10 +24,10 @@ type encoder struct {
 	bar   func(reflect.Type) error
 }
 
-// encoders are used again, for the room they have. Nobody else sees it.
+// encoders are used again, which saves the allocation of their buffers.
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// maxRoom is the longest text for which room is kept.
+// maxRoom is the size of the largest buffer that is kept.
 const maxRoom = 64 << 10
 
 func (e *encoder) release() {
@@ -54,7 +54,7 @@ func (e *encoder) deeper() bool {
 	return true
 }
 
-// fail returns dst, to which nothing is to be added.
+// fail records the error and returns dst unchanged.
 func (e *encoder) fail(dst []byte, format string, args ...any) []byte {
 	return e.wrap(dst, fmt.Errorf(format, args...))
 }

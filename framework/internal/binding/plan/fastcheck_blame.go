@@ -28,7 +28,7 @@ func (f *Member) askRules(d *decoder, owner *StructNode, raw []byte, v reflect.V
 	}
 }
 
-// blamed is a value that broke a rule, or contains one that did. element says that it is in a list or map.
+// blamed is a value that broke a rule, or contains one that did. element is set if it is in a list or map.
 type blamed struct {
 	locator
 	fast    *rules.FastCheck

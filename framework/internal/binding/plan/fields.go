@@ -143,7 +143,7 @@ func (c *compiler) candidates(t reflect.Type) []candidate {
 	return out
 }
 
-// candidate looks at field i of the struct that outer embeds. It returns false if the field is no candidate.
+// candidate looks at field i of the struct that outer embeds. It returns false if the field is not a candidate.
 func (c *compiler) candidate(outer candidate, i int) (candidate, bool) {
 	sf := outer.inner.Field(i)
 	c.At(sf.Name, func() { c.lintTag(sf) })
@@ -439,7 +439,7 @@ func zeroFunc(t reflect.Type) func(reflect.Value) bool {
 	}
 }
 
-// zeroIsLegal warns of required on a type for which people mean to forbid zero.
+// zeroIsLegal warns of required on a number or boolean: authors expect it to forbid zero, and it does not.
 func (c *compiler) zeroIsLegal(f *Member) {
 	if what := KindOf(f.Node); f.Rules.MustExist() && (what.IsNumber() || what == rules.BoolKind) {
 		c.Warn(`validate:"required" on a number or bool means present; its zero is legal`,

@@ -249,7 +249,7 @@ func (c *compiler) added(w schema.Keyword, base, bare schema.Keywords) ([]byte, 
 	return w.Value, true
 }
 
-// enforce compiles the keywords for which there is no validate tag.
+// enforce compiles the keywords that have no validate tag.
 func (c *compiler) enforce(f *Member, k schema.Keywords) {
 	if pattern := k.Text("pattern"); strings.Contains(pattern, schema.GoClass) {
 		c.Fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, schema.GoClass), "Write it as an ECMAScript pattern")

@@ -2,7 +2,7 @@ package plan
 
 import "slices"
 
-// maxOrdered is the length of text up to which findings are sorted. In longer texts they stay
+// maxOrdered is the length of the longest text whose findings are sorted. In longer texts they stay
 // in the order of decoding, and the findings of rules follow.
 const maxOrdered = 64 << 10
 

@@ -1,12 +1,10 @@
-// Package load asks MCP servers as fast as they answer, at little cost of its own: it
-// writes ready bytes in which only the id changes, reads of an answer what says where
-// it ends, and looks whether it is the answer to this request and a result. No JSON is
-// decoded and no peer's client is in the way.
+// Package load sends requests to MCP servers as fast as they answer, at little cost of its own. It
+// writes prepared bytes and changes only the id. It reads of an answer only where it ends, and whether
+// it is a result of this request. It decodes no JSON, and uses no client library.
 //
-// A [Message] says what is asked at one revision; [Message.Line] and [Message.POST] make
-// a [Request] of it. [HTTP] sends requests on keep-alive connections, one after another
-// on each; [Stdio] sends them on a pipe, up to a number at once. Both count what was
-// wrong and go on.
+// A [Message] is a request at one revision; [Message.Line] and [Message.POST] make a [Request] of it.
+// [HTTP] sends requests on keep-alive connections, one after another on each. [Stdio] sends them on a
+// pipe, up to a number at once. Both count wrong answers and go on.
 //
-// What the package does not do: judge whether answers are valid MCP beyond that.
+// The package does not check in any other way whether answers are valid MCP.
 package load

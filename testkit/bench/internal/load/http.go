@@ -108,7 +108,7 @@ func check(a *Answer, r *Request) error {
 	return r.Check(a.Body)
 }
 
-// HTTP is some connections on each of which one request follows the other.
+// HTTP is a set of connections. On each, requests are sent one after another.
 type HTTP struct {
 	clients  []*Client
 	requests []*Request

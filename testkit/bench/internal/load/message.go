@@ -17,7 +17,7 @@ func Handshake() Era { return Era{Version: "2025-11-25"} }
 // Stateless is the revision without.
 func Stateless() Era { return Era{Version: "2026-07-28", modern: true} }
 
-// Sessions says that a client opens a session before it asks.
+// Sessions reports whether a client opens a session before its first request.
 func (e Era) Sessions() bool { return !e.modern }
 
 // String is the version.
@@ -70,7 +70,7 @@ func (e Era) request(method, params string, progress bool) Message {
 // Call is a tools/call; arguments are JSON.
 func (e Era) Call(tool, arguments string) Message { return e.call(tool, arguments, false) }
 
-// Reported is a tools/call of which progress shall be reported.
+// Reported returns a tools/call that requests progress.
 func (e Era) Reported(tool, arguments string) Message { return e.call(tool, arguments, true) }
 
 func (e Era) call(tool, arguments string, progress bool) Message {

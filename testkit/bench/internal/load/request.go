@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Request is a message as ready bytes, in which the digits of the id are replaced.
-// Not safe for concurrent use.
+// Request is a message as prepared bytes. For each request only the digits of the id are replaced. A
+// Request is not safe for concurrent use.
 type Request struct {
 	bytes []byte
 	at    []int // where the digits stand; none in a notification
@@ -61,7 +61,7 @@ var (
 // of its result stand there, whatever is between.
 const edge = 1 << 10
 
-// Check says whether a message, or the body of a response, is the result of r.
+// Check returns an error unless a message, or the body of a response, is the result of r.
 func (r *Request) Check(answer []byte) error {
 	id, ok := IDOf(answer)
 	if !ok || id != r.id {
@@ -130,7 +130,7 @@ func digits(text []byte) (n uint64, ok bool) {
 
 var notification = []byte(`"method":"notifications/`)
 
-// Notification says whether a message is one.
+// Notification reports whether a message is a notification.
 func Notification(message []byte) bool {
 	return bytes.Contains(message[:min(len(message), 256)], notification)
 }

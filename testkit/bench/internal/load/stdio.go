@@ -65,8 +65,8 @@ func Greet(era Era, in io.Writer, out io.Reader) error {
 	return err
 }
 
-// Sample is the answer to one request, without its newline. Reports that come after it are
-// read over: a round must not count those of a call that is none of its own.
+// Sample returns the answer to one request, without its newline. It skips progress notifications that
+// follow the answer, so that the next round does not count them.
 func (s *Stdio) Sample() ([]byte, error) {
 	var round Round
 	var sample []byte
@@ -112,8 +112,8 @@ func (s *Stdio) until(over func() bool) (round Round) {
 	return round
 }
 
-// step asks, if more is to be asked, and reads once. Something must be open then: whoever
-// waits for an answer that nobody was asked for waits for ever.
+// step sends requests if more is set, and reads once. A request must be open by then, because
+// otherwise the read would wait for ever.
 func (s *Stdio) step(more bool, round *Round) error {
 	if more {
 		if err := s.fill(s.depth); err != nil {

@@ -32,8 +32,8 @@ const (
 	titleRoom = 30
 )
 
-// palette has a color for each name, in the order in which they come; what stands behind
-// a comma says how, and not who.
+// palette has the colors of the names, in the order of their first use. Text after a comma in a name
+// describes a variant and does not change the color.
 var palette = []string{"#c2410c", "#4b6cb7", "#6b8f3a", "#9bb86f", "#8a8a8a", "#bdbdbd", "#7a5195"}
 
 type colors map[string]string

@@ -58,8 +58,8 @@ func HTTP(ctx context.Context, program string, env []string, args ...string) (*P
 	return nil, errors.Join(fmt.Errorf("%s does not serve", program), p.Stop())
 }
 
-// Stdio starts a server on pipes, whose ends here block as those of the server do: the
-// poller of the client would be most of a round trip.
+// Stdio starts a server on pipes. The ends in this process block, like the ends in the server, because
+// Go's poller would take most of the time of a round trip.
 func Stdio(ctx context.Context, program string, env []string, args ...string) (*Process, error) {
 	p := newProcess(exec.CommandContext(ctx, program, args...), env)
 	in, write, err := os.Pipe()

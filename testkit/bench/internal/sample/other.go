@@ -11,8 +11,8 @@ type Empty struct{}
 // EmptySchema is its schema, for those who take one.
 const EmptySchema = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// Blob is the result of the tool blob: 256 KB of text, of which every fifth character
-// is a quote or a newline, which JSON has to escape.
+// Blob returns the result of the tool blob: 256 KB of text. Every fifth character is a quote or a
+// newline, so JSON has to escape it.
 func Blob() string {
 	const size = 256 << 10
 	var b strings.Builder

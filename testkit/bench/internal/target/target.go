@@ -1,7 +1,6 @@
-// Package target is what the servers of the bench have in common besides what they
-// offer: a report of their memory and a profile of their CPU when asked by a signal,
-// the command line of those that are no Kagami programs, and calls in their own process
-// through a pipe.
+// Package target is the code that the servers of the bench share, except for their tools. A signal
+// makes a server report its memory or write a CPU profile. The package also has the command line of
+// servers that are not Kagami programs, and calls in the process of the server through a pipe.
 //
 // A server prints the address it listens on as the last word of a line on stderr,
 // after " on ", as package serve does.
@@ -89,7 +88,7 @@ func measure() Memory {
 	return Memory{m.HeapAlloc, m.StackInuse}
 }
 
-// Server is a server that is no Kagami program.
+// Server is a server that is not a Kagami program.
 type Server struct {
 	HTTP  func(net.Listener) error                                     // serves until the process ends; may be nil
 	Stdio func(ctx context.Context, in io.Reader, out io.Writer) error // serves until in ends; may be nil

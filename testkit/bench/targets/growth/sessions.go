@@ -40,7 +40,7 @@ type writer struct {
 	body   []byte
 }
 
-// Header is that of the response.
+// Header returns the header of the response.
 func (w *writer) Header() http.Header { return w.header }
 
 // WriteHeader keeps the status.

@@ -62,7 +62,7 @@ func subscribers(ctx context.Context, n int) (found figures, err error) {
 }
 
 func (a *audience) measure(ctx context.Context, n int, found figures) (err error) {
-	// Many are told in one batch, so that it is long enough to be measured.
+	// Subscribers are notified in batches, so that a batch takes long enough to be measured.
 	all, err := each(max(1, batch/n), func() error { return a.tell(ctx, "shelf000://all", n) })
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func main() {
 	}))
 }
 
-// buffers are those of one request.
+// buffers are the buffers of one request.
 type buffers struct {
 	request bytes.Buffer
 	answer  []byte

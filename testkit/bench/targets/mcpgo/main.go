@@ -68,7 +68,7 @@ func tool(name, text, schema string, more ...mcp.ToolOption) mcp.Tool {
 	t := mcp.NewTool(name, append([]mcp.ToolOption{
 		mcp.WithDescription(text), mcp.WithRawInputSchema(json.RawMessage(schema)),
 	}, more...)...)
-	t.InputSchema.Type = "" // of which there may be one, and the raw one has it
+	t.InputSchema.Type = "" // a tool may have only one schema, and the raw one has the type
 	return t
 }
 
