@@ -159,9 +159,7 @@ func typesOf(o object) []string {
 	case string:
 		return []string{t}
 	case []any:
-		all := texts(t)
-		slices.Sort(all)
-		return all
+		return slices.Sorted(slices.Values(texts(t)))
 	}
 	if _, only := o["const"]; !only && o["enum"] == nil {
 		return allTypes
@@ -180,22 +178,11 @@ func typesOf(o object) []string {
 
 // typeOf returns the type of a value that is written as JSON.
 func typeOf(value string) string {
-	switch value[:min(len(value), 1)] {
-	case `"`:
-		return "string"
-	case "{":
-		return "object"
-	case "[":
-		return "array"
-	case "t", "f":
-		return "boolean"
-	case "n":
-		return "null"
+	kind := jsontext.KindOf([]byte(value))
+	if kind == jsontext.KindNumber && !strings.ContainsAny(value, ".eE") {
+		return "integer"
 	}
-	if strings.ContainsAny(value, ".eE") {
-		return "number"
-	}
-	return "integer"
+	return kind.String()
 }
 
 // lacking returns the types of a that b does not allow. An integer is also a number.
