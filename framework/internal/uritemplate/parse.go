@@ -128,12 +128,13 @@ func (p *parser) variable(spec string) (variable, error) {
 	case length > 0 && modifier != "" && modifier[0] == '*':
 		v.explode, modifier = true, modifier[1:]
 	case length > 0 && modifier != "" && modifier[0] == ':':
-		rest := strings.TrimLeft(modifier[1:], "0123456789")
-		n, err := strconv.Atoi(strings.TrimSuffix(modifier[1:], rest))
-		if err != nil || n < 1 || n > maxPrefix || modifier[1] == '0' {
-			return v, p.fail(p.pos+length+1, "prefix length must be a number from 1 to 9999")
+		digits := modifier[1:]
+		modifier = strings.TrimLeft(digits, "0123456789")
+		n, err := strconv.Atoi(strings.TrimSuffix(digits, modifier))
+		if err != nil || n < 1 || n > maxPrefix || digits[0] == '0' {
+			return v, p.fail(p.pos+len(spec)-len(digits), "prefix length must be a number from 1 to 9999")
 		}
-		v.max, modifier = n, rest
+		v.max = n
 	}
 	if modifier != "" {
 		r, _ := utf8.DecodeRuneInString(modifier)
