@@ -15,7 +15,7 @@
 //   - plan: the walk over the type, and reading, judging and writing of its values;
 //   - repair: the corrected call in an error.
 //
-// Package binding joins plan and repair. The packages of the framework import only this package.
+// Package binding joins plan and repair. Most packages of the framework import only this package.
 //
 // All reflection of Kagami is here. The plan and the schema come from the
 // same walk over the type, so what the schema accepts decodes, and the schema

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -41,10 +42,7 @@ func everydayTime(c *rules.Constraints, k schema.Keywords, value []byte) []byte 
 	if k.Text("format") == "date" {
 		layout = time.DateOnly
 	}
-	if own := timeLayout(c); own != "" {
-		layout = own
-	}
-	return jsontext.Quote(nil, when.Format(layout))
+	return jsontext.Quote(nil, when.Format(cmp.Or(timeLayout(c), layout)))
 }
 
 // momentOf reads a date or a time in an everyday form, or the seconds or milliseconds since 1970. A time

@@ -297,20 +297,10 @@ var layoutFormats = map[string]string{time.DateOnly: "date", time.RFC3339: "date
 // ecmaQuote escapes for an ECMAScript regular expression with the u flag,
 // which refuses escapes of anything but syntax characters.
 func ecmaQuote(s string) string {
-	var out strings.Builder
-	for _, r := range s {
-		switch {
-		case strings.ContainsRune(`^$\.*+?()[]{}|/`, r):
-			out.WriteByte('\\')
-			out.WriteRune(r)
-		case r == '-':
-			out.WriteString(`\x2d`)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
+	return strings.ReplaceAll(ecmaSyntax.ReplaceAllString(s, `\$0`), "-", `\x2d`)
 }
+
+var ecmaSyntax = regexp.MustCompile(`[\^$\\.*+?()\[\]{}|/]`)
 
 // sentence returns the rule in words.
 func (r Rule) sentence(v Value, owner reflect.Type) string {

@@ -154,10 +154,14 @@ func tagOf(o Keywords) string {
 func (m *merger) member(name string) []byte {
 	all := m.of[name]
 	k := slices.Clone(all[0])
+	var texts [][]byte
+	for _, o := range all {
+		texts = append(texts, o.Render())
+	}
 	if values, listed := values(all); listed && sameType(all) {
 		k.Set("enum", jsonedit.List(values))
-	} else if slices.ContainsFunc(all, func(o Keywords) bool { return !bytes.Equal(o.Render(), all[0].Render()) }) {
-		k = m.narrowing.asOne(Keywords{{"anyOf", jsonedit.List(rendered(all))}}, "anyOf", m.narrowing.Texts)
+	} else if slices.ContainsFunc(texts, func(text []byte) bool { return !bytes.Equal(text, texts[0]) }) {
+		k = m.narrowing.asOne(Keywords{{"anyOf", jsonedit.List(texts)}}, "anyOf", m.narrowing.Texts)
 	}
 	if tags := m.when[name]; len(all) < m.options && !slices.Contains(tags, "") {
 		k.Note("Only if " + strings.Join(tags, " or ") + ".")
@@ -193,12 +197,4 @@ func sameType(options []Keywords) bool {
 		typ = cmp.Or(typ, own)
 	}
 	return true
-}
-
-func rendered(options []Keywords) [][]byte {
-	out := make([][]byte, len(options))
-	for i, o := range options {
-		out[i] = o.Render()
-	}
-	return out
 }
