@@ -43,6 +43,7 @@ takes long, the client sees one tool, kagami_dev, which returns the reason.
 With --http it serves clients on this machine over HTTP. The server must be a program of
 serve.Main. If it imports boltstore, its sessions and tasks are in a temporary file until dev
 ends, and not in the store of KAGAMI_STORE. Requests wait while the process is replaced.
+The old process then has 10 seconds for the calls that it has begun.
 
 A new process does not have the memory of the old one, so keep lasting data in a store. On
 stdin and stdout this must be a store that two processes can open, such as Redis: the next
