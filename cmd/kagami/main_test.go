@@ -123,6 +123,7 @@ func TestCommands(t *testing.T) {
 		{"timeout", []string{"call", everything, "slow", "seconds=60", "--timeout", "10s"}, 1, "", "the server took longer than 10s (--timeout)"},
 		{"after dashes", []string{"call", "test_x_mcp_header", "region=eu", "--", everything, "--stdio"}, 0, "Region: eu, replicas: 0, dry run: false\n", ""},
 		{"command line", []string{"call", "--cmd", "'" + everything + "' --stdio", "test_x_mcp_header"}, 0, "No region given.\n", ""},
+		{"command as a flag", []string{"--version"}, 2, "", "unknown flag --version: did you mean kagami version?\n"},
 		{"unknown flag", []string{"call", "--nope"}, 2, "", "Try: kagami call --help\n"},
 		{"server that fails", []string{"tools", "--", everything, "--nope"}, 4, "", "unknown flag --nope"},
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -94,7 +95,7 @@ the end.
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
-			err = fmt.Errorf("unknown flag --%s%s", name, meant("--", name, flagNames(cmd)))
+			err = fmt.Errorf("unknown flag --%s%s", name, cmp.Or(meant("--", name, flagNames(cmd)), meant(cmd.CommandPath()+" ", name, commandNames(cmd))))
 		}
 		return &usageError{err}
 	})
