@@ -48,6 +48,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 	if problem := uriProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Use an absolute URI, such as "config://app"`)
 	}
+	m.doubtURI(b, m.name)
 	out := b.read(m, reflect.TypeFor[Out]())
 	if out == nil {
 		return
@@ -83,6 +84,31 @@ func uriProblem(uri string) string {
 		return "the URI has no scheme"
 	}
 	return ""
+}
+
+// doubtURI warns if clients that build URIs by the URL standard, such as the Python SDK, write a URI
+// that begins like uri in another way than protocol.NormalURI. They then never find the resource.
+func (m *member) doubtURI(b *builder, uri string) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return
+	}
+	const fix = "Register the URI as a browser writes it"
+	web := slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme)
+	switch {
+	case web && strings.ContainsFunc(u.Host, func(r rune) bool { return r >= utf8.RuneSelf }):
+		m.warn(b, "many clients write a host outside of ASCII in Punycode, and do not find it", fix)
+	case u.Scheme == "file" && u.Host == "localhost":
+		m.warn(b, "many clients leave out the host localhost, and do not find it", fix)
+	case slices.ContainsFunc(strings.Split(u.EscapedPath(), "/"), isDots):
+		m.warn(b, "many clients resolve the segments . and .. of a path, and do not find it", fix)
+	}
+}
+
+// isDots reports whether a segment of a path is . or .., escaped or not.
+func isDots(segment string) bool {
+	plain, err := url.PathUnescape(segment)
+	return err == nil && (plain == "." || plain == "..")
 }
 
 // resourceName returns the name set with the Name option. Otherwise it returns the last part of the

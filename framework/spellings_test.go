@@ -242,3 +242,49 @@ func TestTemplateInAnotherSpelling(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubtfulURIs: Build warns of URIs that clients with the URL standard of browsers never send.
+func TestDoubtfulURIs(t *testing.T) {
+	t.Parallel()
+	type p struct {
+		X string `uri:"x"`
+	}
+	fixed := func(uri string) framework.Component {
+		return framework.Resource(uri, func(context.Context) (string, error) { return "", nil }, framework.Describe("d"))
+	}
+	template := func(uri string) framework.Component {
+		return framework.ResourceTemplate(uri, func(context.Context, p) (string, error) { return "", nil }, framework.Describe("d"))
+	}
+	for _, tt := range []struct {
+		c    framework.Component
+		want string
+	}{
+		{fixed("https://bücher.example/x"), "Punycode"},
+		{fixed("wss://BÜCHER.example"), "Punycode"},
+		{template("https://bücher.example/{x}"), "Punycode"},
+		{fixed("notes://menü/été"), ""},
+		{fixed("https://xn--bcher-kva.example/ü"), ""},
+		{fixed("https://Example.com"), ""},
+		{fixed("file://localhost/a"), "localhost"},
+		{template("file://localhost/{x}"), "localhost"},
+		{fixed("file:///a"), ""},
+		{fixed("http://localhost/a"), ""},
+		{fixed("https://a/b/../c"), ". and .."},
+		{fixed("notes://a/%2e%2E/c"), ". and .."},
+		{fixed("notes://a/."), ". and .."},
+		{template("notes://a/./{x}"), ". and .."},
+		{template("notes://a/..{x}"), ""},
+		{template("notes://{x}/.."), ""}, // a fault of the template
+		{fixed("notes://a/..b/c..d?e=/../f#/../g"), ""},
+		{fixed("urn:a/../b"), ""},
+	} {
+		s, err := framework.New("x", "1").Add(tt.c).Build()
+		if err != nil {
+			continue
+		}
+		warnings := s.Inspect().Warnings
+		if (len(warnings) > 0) != (tt.want != "") || tt.want != "" && !strings.Contains(warnings[0].Problem, tt.want) {
+			t.Errorf("%s: got %v, want %q", s.Inspect().Components[0].Name, warnings, tt.want)
+		}
+	}
+}

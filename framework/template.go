@@ -170,6 +170,8 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		return
 	}
 	template := t.template
+	literal, _, _ := strings.Cut(m.name, "{")
+	m.doubtURI(b, literal[:strings.LastIndexByte(literal, '/')+1])
 	if !in.open {
 		known := planOf(in.plan, t.template)
 		t.latest.Store(known)
