@@ -37,6 +37,9 @@ type blankIn struct {
 	Clock    string         `json:"clock,omitempty" validate:"datetime=15:04"`
 	Either   string         `json:"either,omitempty" validate:"ip|mac"`
 	Beside   string         `json:"beside,omitempty" validate:"cidr,nefield=Phone"`
+	Speed    string         `json:"speed" default:"normal" validate:"omitempty,oneof=slow normal"`
+	Reply    string         `json:"reply" default:"a@example.com" validate:"omitempty,email"`
+	Short    string         `json:"short" default:"ab" validate:"omitempty,min=2"`
 }
 
 // TestBlank checks that an optional argument counts as not given if it is null, or if it is "" and not a free
@@ -58,6 +61,8 @@ func TestBlank(t *testing.T) {
 			switch {
 			case raw == `""` && name == "text": // "" is a text
 				want.Text, recorded = "", len(report.Repaired) == 0
+			case raw == `""` && name == "short": // and any text may be empty by omitempty
+				want.Short, recorded = "", len(report.Repaired) == 0
 			case raw == `""` && name == "any":
 				want.Any, recorded = "", len(report.Repaired) == 0
 			case raw == "null" && (name == "any" || name == "optional" || name == "struct"): // the types have a null

@@ -198,6 +198,7 @@ func (d *decoder) mayDrop(f *Member) {
 // that, or "" if the member is not a free text. A pointer takes null as a value, and so may a type
 // that reads its own JSON. If such a type has a default, null means the default, because its schema
 // does not advertise null.
+// The "" of a choice or a format also means the default, although omitempty in validate would let it pass.
 func (f *Member) blank(d *decoder, raw []byte) bool {
 	null := jsontext.KindOf(raw) == jsontext.KindNull
 	switch {
@@ -211,6 +212,10 @@ func (f *Member) blank(d *decoder, raw []byte) bool {
 			if n.read == byJSON && d.plan.own[n] == nil {
 				return true
 			}
+		}
+	case !null && f.DefaultJSON != nil && d.plan.mode == Input && !d.plan.opts.NoRepair:
+		if _, text := f.Node.(*StringNode); text && f.noEmpty() {
+			return true
 		}
 	}
 	return d.repair && (null && f.noNull() || !null && f.noEmpty())
