@@ -112,11 +112,12 @@ func (h *heartbeats) stop() []*streamConn {
 }
 
 // looks is the number of looks at the streams per heartbeat interval.
-const looks = 4
+const looks = 8
 
-// due takes the streams that would otherwise be silent for longer than h.every at the next look,
-// except those whose last beat still blocks. It takes a stream if nothing was written on it in
-// three intervals between two looks, because the last write may be up to one interval older.
+// due takes the streams that would otherwise be silent for h.every at the next look, except those
+// whose last beat still blocks. It takes a stream if nothing was written on it in all but two of the
+// intervals between the looks of h.every: the last write may be up to one interval older, and in the
+// other one the beat reaches the client.
 func (h *heartbeats) due() []*streamConn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,7 +127,7 @@ func (h *heartbeats) due() []*streamConn {
 			return false
 		}
 		a.silent++
-		return a.silent >= looks-1 && !a.beating.Swap(true)
+		return a.silent >= looks-2 && !a.beating.Swap(true)
 	})
 }
 

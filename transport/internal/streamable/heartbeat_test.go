@@ -71,7 +71,7 @@ func TestStuckAmongMany(t *testing.T) {
 			sinks[i].left = -1
 			others[i] = begin(t, all[i].do(http.MethodGet, ""), &sinks[i])
 		}
-		time.Sleep(beats*15*time.Second + time.Second)
+		time.Sleep(beats*15*time.Second*7/8 + time.Second) // a beat comes an eighth before it is due
 		for i := 1; i < many; i++ {
 			if r := all[i].do(http.MethodPost, "x"); r.Status != http.StatusOK {
 				t.Fatalf("a call: %d", r.Status)
@@ -117,7 +117,7 @@ func TestNeverSilentForLonger(t *testing.T) {
 		synctest.Wait()
 		for name, s := range map[string]*stamped{"busy": to, "idle": other} {
 			for i := 1; i < len(s.at); i++ {
-				if silent := s.at[i].Sub(s.at[i-1]); silent > every {
+				if silent := s.at[i].Sub(s.at[i-1]); silent >= every {
 					t.Errorf("%s: silent for %v", name, silent)
 				}
 			}
@@ -125,7 +125,7 @@ func TestNeverSilentForLonger(t *testing.T) {
 				t.Errorf("%s: %d writes, the last %v ago", name, len(s.at), time.Since(s.at[len(s.at)-1]))
 			}
 		}
-		if beats := len(other.at); beats > 60 { // 40 sleeps and five intervals are some 13 minutes
+		if beats := len(other.at); beats > 68 { // 40 sleeps and five intervals are some 14 minutes
 			t.Errorf("%d writes on an idle stream", beats)
 		}
 		b.gone()
