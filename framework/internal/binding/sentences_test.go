@@ -60,6 +60,15 @@ func TestSentencesOfRules(t *testing.T) {
 			B int `json:"b"`
 			C int `json:"c"`
 		}{}, "Required if b is 1 and c is 2."},
+		"without all": {struct {
+			A int `json:"a,omitempty"`
+			B int `json:"b,omitempty"`
+			C int `json:"c,omitempty" validate:"required_without_all=A B"`
+		}{}, "Required if a and b are missing."},
+		"with one": {struct {
+			A int `json:"a,omitempty" validate:"excluded_with_all=B"`
+			B int `json:"b,omitempty"`
+		}{}, "Not allowed if b is given."},
 		"elements of a type that reads itself": {struct {
 			V tWords `json:"v" validate:"min=1,dive,oneof=a b c"`
 		}{}, "Of each element: One of: a, b, c."},

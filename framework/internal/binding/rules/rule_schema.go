@@ -404,15 +404,15 @@ func relation(r Rule, owner reflect.Type) (string, bool) {
 	for i, w := range words {
 		words[i] = wireName(owner, w)
 	}
-	joint := " or "
-	if strings.HasSuffix(r.Name, "_all") {
-		joint = " and "
+	joint, verb := " or ", " is "
+	if strings.HasSuffix(r.Name, "_all") && len(words) > 1 {
+		joint, verb = " and ", " are "
 	}
-	plural := " is given."
+	state := "given."
 	if strings.Contains(r.Name, "without") {
-		plural = " is missing."
+		state = "missing."
 	}
-	return text + " " + strings.Join(words, joint) + plural, true
+	return text + " " + strings.Join(words, joint) + verb + state, true
 }
 
 // wireName returns a path of Go fields as the caller writes it: with the names of the members, and without

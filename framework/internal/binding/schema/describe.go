@@ -44,10 +44,14 @@ func describeValue(k Keywords) string {
 	}
 	text := headWords(k)
 	for i, condition := range conditions(k) {
-		if i > 0 || strings.HasPrefix(condition, "that ") && strings.Contains(text, " that ") {
+		first, _, _ := strings.Cut(condition, " ") // such as "that" or "of"
+		if i > 0 || strings.Contains(text, " "+first+" ") {
 			text += " and"
 		}
 		text += " " + condition
+	}
+	if k.Text("type") == "array" {
+		text += itemWords(k)
 	}
 	return text
 }
@@ -74,7 +78,7 @@ func headWords(k Keywords) string {
 	case "string":
 		return stringWords(k)
 	case "array":
-		return arrayWords(k)
+		return "a list" + countWords(k, "minItems", "maxItems", "item")
 	case "object":
 		return "an object" + propertyWords(k)
 	}
@@ -191,8 +195,8 @@ func plural(n int, unit string) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-func arrayWords(k Keywords) string {
-	text := "a list" + countWords(k, "minItems", "maxItems", "item")
+// itemWords say what the items of a list are. They follow the conditions of the list itself.
+func itemWords(k Keywords) (text string) {
 	if raw, ok := k.Get("items"); ok && string(raw) != "{}" {
 		text += ", each " + Describe(Parse(raw))
 	}

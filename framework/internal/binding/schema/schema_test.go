@@ -14,14 +14,16 @@ func TestDescribe(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                 schema.AnyValue,
 		`{"type":"integer"}`: "a whole number",
-		`{"type":"integer","minimum":1,"maximum":9}`:                "a whole number from 1 to 9",
-		`{"type":"number","exclusiveMinimum":0}`:                    "a number above 0",
-		`{"type":"string","minLength":2}`:                           "text of at least 2 characters",
-		`{"enum":["a","b"]}`:                                        `one of "a", "b"`,
-		`{"enum":["a"]}`:                                            `"a"`,
-		`{"type":["string","null"]}`:                                "text or null",
-		`{"type":"array","items":{"type":"boolean"},"maxItems":3}`:  "a list of at most 3 items, each true or false",
-		`{"type":"string","description":"A duration such as 90s."}`: "a duration such as 90s",
+		`{"type":"integer","minimum":1,"maximum":9}`:               "a whole number from 1 to 9",
+		`{"type":"number","exclusiveMinimum":0}`:                   "a number above 0",
+		`{"type":"string","minLength":2}`:                          "text of at least 2 characters",
+		`{"enum":["a","b"]}`:                                       `one of "a", "b"`,
+		`{"enum":["a"]}`:                                           `"a"`,
+		`{"type":["string","null"]}`:                               "text or null",
+		`{"type":"array","items":{"type":"boolean"},"maxItems":3}`: "a list of at most 3 items, each true or false",
+		`{"type":"array","items":{"type":"string"},"anyOf":[{"maxItems":1},{"minItems":3,"maxItems":3}]}`:              "a list of at most 1 item or of exactly 3 items, each text",
+		`{"type":"array","items":{"type":"string"},"minItems":1,"anyOf":[{"maxItems":1},{"minItems":3,"maxItems":3}]}`: "a list of at least 1 item and of at most 1 item or of exactly 3 items, each text",
+		`{"type":"string","description":"A duration such as 90s."}`:                                                    "a duration such as 90s",
 	} {
 		if got := schema.Describe(schema.Parse([]byte(text))); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
