@@ -312,3 +312,28 @@ func TestWideResults(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressOfFrame: the address of a frame opens it, also from another one, and among many later ones.
+func TestAddressOfFrame(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.sees(".cat", "send_parcel")
+	opens := func(n string) {
+		t.Helper()
+		b.eval("location.hash = '#/wire/" + n + "'")
+		b.until(func() bool {
+			return b.eval("document.querySelector('#frame"+n+" > [aria-expanded=true]') !== null") == "true"
+		}, func() string { return "frame " + n + " is not open:\n" + b.text("main") })
+		b.comesIntoView("#frame"+n, false)
+	}
+	opens("3")
+	opens("5")
+	b.eval(`(async () => {
+		const headers = { 'Kagami-Page': localStorage.getItem('kagami-secret'), 'Content-Type': 'application/json' };
+		await Promise.all(Array.from({ length: 110 }, () => fetch('api/calls', { method: 'POST', headers, body: '{"method":"ping","name":""}' })));
+	})()`)
+	b.until(func() bool { return strings.Contains(b.text(".tools"), " of 2") }, func() string { return b.text(".tools") })
+	b.eval("location.hash = '#/'")
+	b.sees("h1", "Specimen")
+	opens("4")
+}

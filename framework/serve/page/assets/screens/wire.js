@@ -22,7 +22,8 @@ export function Wire({ open, ofCall }) {
     return () => clearTimeout(timer);
   }, [find, s.frames.at(-1)?.n]);
   const all = (found ?? s.frames).filter(f => fits(f, kind) && (!ofCall || f.call === ofCall));
-  const shown = follow ? all.slice(-n) : all.slice(0, n);
+  const at = open ? all.findIndex(f => f.n === open) : -1; // the address of a frame shows what is around it
+  const shown = at >= 0 ? all.slice(Math.max(0, at - n / 2), at + n / 2) : follow ? all.slice(-n) : all.slice(0, n);
   useEffect(() => { if (follow && !open) document.querySelector('.axis')?.lastElementChild?.scrollIntoView({ block: 'nearest' }); }, [s.frames.at(-1)?.n, follow]);
   const began = s.frames[0] ? new Date(s.frames[0].at) : null;
   return html`<div class="tools"><h1 class="vh">Wire</h1><label class="vh" for="find">Find</label><input class="in find-in" id="find" type="search" placeholder="Find" value=${find} onInput=${e => setFind(e.target.value)}/>
@@ -38,6 +39,11 @@ export function Wire({ open, ofCall }) {
 function Row({ frame: f, open, at }) {
   const [isOpen, setOpen] = useState(open);
   const [whole, setWhole] = useState(null);
+  useEffect(() => {
+    if (!open) return;
+    setOpen(true);
+    document.getElementById('frame' + f.n).scrollIntoView({ block: 'center' });
+  }, [open]);
   useEffect(() => { if (isOpen && !whole && f.kind !== 'http') getJSON('frames/' + f.n).then(setWhole, () => setWhole({ text: f.head })); }, [isOpen]);
   const title = f.kind === 'result' ? `result of ${f.method ?? '?'}` : f.kind === 'error' ? `error of ${f.method ?? '?'}` : f.kind === 'other' ? 'not JSON-RPC' : f.kind === 'http' ? `${f.http.method} ${f.http.path}` : f.method;
   const http = whole?.frame?.http ?? f.http;
