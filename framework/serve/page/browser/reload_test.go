@@ -4,8 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // atStart runs a script in each document of the tab from now on, before the scripts of the page.
@@ -57,4 +59,18 @@ func TestAnswerIsNotKept(t *testing.T) {
 	b.sees(".cat", "forecast")
 	b.click(".cat a", "forecast") // the next look asks again
 	b.sees("table.data", "summary")
+}
+
+// TestReloadOfTemplate: what was filled into the address of a template survives a reload, as in a tool.
+func TestReloadOfTemplate(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "week")
+	b.fill("#v-city", "Kyoto")
+	b.sees("main", "weather://Kyoto")
+	b.run(chromedp.Reload())
+	b.sees("main", "weather://Kyoto")
+	b.keys("e")
+	b.keys(kb.Enter, input.ModifierCtrl)
+	b.sees("h1", "weather://Kyoto")
 }

@@ -1,11 +1,11 @@
 // A resource, or a template whose variables are filled in first.
-import { html, useState, useEffect, useLayoutEffect } from '../vendor/preact.js';
+import { html, useEffect, useLayoutEffect } from '../vendor/preact.js';
 import { seen } from '../json.js';
 import { useStore, describe, textOf, call, toast, stop, go } from '../store.js';
 import { Enter } from '../view.js';
 import { Answer, Spoken } from './result.js';
 import { Questions } from './question.js';
-import { useCompletion } from './tool.js';
+import { useCompletion, useKept } from './tool.js';
 import { readHref } from './overview.js';
 
 // expand fills in a URI template of level 1 and, for reserved characters, of level 2.
@@ -19,8 +19,12 @@ const expand = (template, values) => template.replace(/\{([+#/?&.;]?)([^}]*)\}/g
 const variables = template => [...template.matchAll(/\{[+#/?&.;]?([^}]*)\}/g)].flatMap(m => m[1].split(',')).map(n => n.replace(/\*|:\d+$/g, ''));
 
 export function Template({ name }) {
+  return useStore().offers ? html`<${Filling} name=${name}/>` : html`<div class="pad"><span class="sk"></span></div>`;
+}
+
+function Filling({ name }) {
   const s = useStore(), offer = describe('templates', name);
-  const [values, setValues] = useState(new Map()); // by variable
+  const [values, setValues] = useKept(`kagami-${s.about?.where}-templates-${name}`, new Map()); // by variable
   const complete = useCompletion({ template: name }, values);
   const uri = expand(name, values);
   const read = e => { e.preventDefault(); go(readHref(uri)); };
@@ -28,7 +32,6 @@ export function Template({ name }) {
     document.addEventListener('call', read);
     return () => document.removeEventListener('call', read);
   });
-  if (!s.offers) return html`<div class="pad"><span class="sk"></span></div>`;
   return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name">${seen(name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'name'))}</span></div><p class="lead wrapped">${seen(textOf(offer, 'description'))}</p></div>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><form onSubmit=${read}>
       ${variables(name).map(v => {

@@ -18,8 +18,8 @@ function promptSchema(listed) {
   return new Map([['type', 'object'], ['properties', properties], ['required', args.filter(a => get(a, 'required') === true).map(a => get(a, 'name'))]]);
 }
 
-// useKept is the form of one tool. It survives a reload, and secret fields do not.
-function useKept(key, schema) {
+// useKept is what is filled in on one screen. It survives a reload, and secret fields do not.
+export function useKept(key, schema) {
   const [state, setState] = useState(() => load(key, schema));
   const latest = useRef();
   latest.current = state.value;
