@@ -262,6 +262,38 @@ func (p *Page) secretFields(schema json.RawMessage) []string {
 	}
 	found := map[string]struct{}{}
 	collectSecrets(schema, found, 0)
+	return p.maskToo(found)
+}
+
+// secretMembers masks from then on members of arguments with names that suggest a secret, such as a key
+// in a map: the schema does not have these names.
+func (p *Page) secretMembers(arguments json.RawMessage) {
+	if jsontext.Check(arguments, jsontext.DefaultLimits()) != nil {
+		return
+	}
+	found := map[string]struct{}{}
+	collectNames(arguments, found)
+	p.maskToo(found)
+}
+
+func collectNames(value []byte, found map[string]struct{}) {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindArray:
+		for element := range jsontext.Elements(value) {
+			collectNames(element, found)
+		}
+	case jsontext.KindObject:
+		for key, member := range jsontext.Members(value) {
+			if hides(key.String()) {
+				found[key.String()] = struct{}{}
+			}
+			collectNames(member, found)
+		}
+	}
+}
+
+// maskToo adds names to those that are masked, and returns them in order.
+func (p *Page) maskToo(found map[string]struct{}) []string {
 	names := slices.Sorted(maps.Keys(found))
 	if len(names) == 0 {
 		return nil

@@ -69,6 +69,24 @@ func TestManySecrets(t *testing.T) {
 	}
 }
 
+// TestSecretOfAMap: a key of a map that suggests a secret is masked, although no schema names it.
+func TestSecretOfAMap(t *testing.T) {
+	t.Parallel()
+	run := framework.Tool("run", func(_ context.Context, _ json.RawMessage) (string, error) { return "ran", nil },
+		framework.Describe("Runs a program."), framework.InputSchema(json.RawMessage(`{"type":"object","properties":{"env":{"type":"object","additionalProperties":{"type":"string"}}}}`)))
+	b := opened(t, page.Options{Host: host(t, run)})
+	id := b.start(`{"method":"tools/call","name":"run","arguments":{"env":{"API_KEY":"geheim-1","HOME":"/root"},"requests":[{"Authorization":"geheim-2"}]}}`)
+	b.end(id)
+	for _, path := range []string{"/api/calls", "/api/frames?q=geheim", "/api/session", "/api/calls/" + id + "/copy/shell", "/api/calls/" + id + "/copy/test", "/api/calls/" + id + "/record"} {
+		if text := b.do(http.MethodGet, path, "", nil).body; strings.Contains(text, "geheim") {
+			t.Errorf("%s has the secret: %s", path, text)
+		}
+	}
+	if calls := b.do(http.MethodGet, "/api/calls", "", nil).body; !strings.Contains(calls, `"HOME":"/root"`) {
+		t.Errorf("what is no secret is hidden: %s", calls)
+	}
+}
+
 // TestSecretOfPrompt: the secret arguments of a prompt are masked.
 func TestSecretOfPrompt(t *testing.T) {
 	t.Parallel()
