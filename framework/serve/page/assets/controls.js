@@ -97,7 +97,8 @@ function YesNo(props) {
   return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
 }
 
-// titles are the labels of choices. The empty text has its quotes, and so has what looks like another choice.
+// titles are the labels of choices. The empty text has its quotes, as has what looks like another
+// choice.
 function titles(choices) {
   const alike = new Map();
   for (const { value } of choices) alike.set(bare(value), (alike.get(bare(value)) ?? 0) + 1);

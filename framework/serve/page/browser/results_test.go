@@ -157,7 +157,7 @@ func TestHiddenCharacters(t *testing.T) {
 }
 
 // TestHiddenEverywhere: what cannot be seen is shown in the title of the tab, in faults and in earlier
-// calls, too, and the selectors that smuggle text are as little hidden as those of direction.
+// calls, too. That includes the selectors of variants, which can carry a hidden text.
 func TestHiddenEverywhere(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, offering(t, "count", framework.Tool("count", func(context.Context, json.RawMessage) (string, error) {
