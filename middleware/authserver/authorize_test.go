@@ -30,7 +30,7 @@ func TestAuthorize_UnknownRedirectShowsAPage(t *testing.T) {
 		"https://user@app.example.com/cb", "https://app.example.com@evil.example/cb", "https://evil.example/cb", "https://evil.example\\@app.example.com/cb",
 		"https://app.example.com\\.evil.example/cb", "https://app.example.com%2f.evil.example/cb", "https://app.example.com/cb%2f", "https://app.example.com//cb",
 		"https://app.example.com/x/../cb", "https://app.example.com/cb\n", " https://app.example.com/cb", "//app.example.com/cb", "/cb", "javascript:alert(1)//https://app.example.com/cb",
-		"http://localhost/cb", "http://localhost:80/cb?x=2", "http://127.0.0.1:0/cb", "http://127.0.0.1:/cb/", "http://127.0.0.2:80/cb", "http://[::1]:80/cb", "http://[::1%25eth0]/cb",
+		"http://localhost/cb", "http://localhost:80/cb?x=2", "http://127.0.0.1:0/cb", "http://127.0.0.1:00/cb", "http://127.0.0.1:65536/cb", "http://127.0.0.1:/cb/", "http://127.0.0.2:80/cb", "http://[::1]:80/cb", "http://[::1%25eth0]/cb",
 		"http://127.0.0.1.evil.example/cb", "http://127.0.0.1:1@evil.example/cb", "https://127.0.0.1/cb", "http://2130706433/cb", "http://0177.0.0.1/cb",
 	} {
 		a := b.do(http.MethodGet, s.ask("web", "redirect_uri", to), nil)

@@ -33,6 +33,7 @@ func TestRegister(t *testing.T) {
 		`{"redirect_uris":[]}`:             "invalid_redirect_uri",
 		`{"redirect_uris":[` + many + `]}`: "invalid_redirect_uri",
 		`{"redirect_uris":["http://app.example/cb"]}`:                                                     "invalid_redirect_uri",
+		`{"redirect_uris":["https://app.example:99999/cb"]}`:                                              "invalid_redirect_uri",
 		`{"redirect_uris":["http://10.0.0.1/cb"]}`:                                                        "invalid_redirect_uri",
 		`{"redirect_uris":["vscode://x/cb"]}`:                                                             "invalid_redirect_uri",
 		`{"redirect_uris":["javascript:alert(1)"]}`:                                                       "invalid_redirect_uri",

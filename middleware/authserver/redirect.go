@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -28,12 +29,17 @@ func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
 		return nil, errRedirect
 	case slices.Contains(schemes, u.Scheme) && u.Scheme != "http" && u.Scheme != "https":
 		return u, nil
-	case u.Hostname() == "" || u.Port() == "0" || disguised(u):
+	case u.Hostname() == "" || u.Port() != "" && !isPort(u.Port()) || disguised(u):
 		return nil, errRedirect
 	case u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname()):
 		return u, nil
 	}
 	return nil, errRedirect
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // disguised reports whether a host was written with escapes, which url.Parse decodes. A page would show
