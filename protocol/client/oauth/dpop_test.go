@@ -2,9 +2,11 @@ package oauth_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,6 +29,27 @@ func TestDPoP(t *testing.T) {
 	call(t, c, "hours", "ann")
 	again := mustConnect(t, flow(t, oauth.Keep(store), oauth.DPoP(nil, true)), s.url)
 	call(t, again, "hours", "ann")
+}
+
+// If the authorization server demands a proof, the error says how to send one. It does not if one was
+// sent.
+func TestDPoPHint(t *testing.T) {
+	t.Parallel()
+	const hint = "--dpop"
+	for _, sends := range []bool{false, true} {
+		s := script(t, map[string]string{
+			"/mcp": "401|challenge DPoP", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`,
+			asPath: strings.Replace(asAt(""), "{", `{"dpop_signing_alg_values_supported":["ES256"],`, 1), "/token": `400|{"error":"invalid_dpop_proof"}`,
+		})
+		opts := []oauth.Option{oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "s3cret"})}
+		if sends {
+			opts = append(opts, oauth.DPoP(nil, false))
+		}
+		_, err := flow(t, opts...).Login(t.Context(), s.URL+"/mcp")
+		if !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), hint) == sends {
+			t.Errorf("sends %v: %v", sends, err)
+		}
+	}
 }
 
 // The guard demands nonces and the client has them: a refusal names the first one, and later calls are

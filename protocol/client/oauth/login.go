@@ -286,8 +286,11 @@ func (s *site) refusal(step, issuer string, err error) error {
 	if refused.code == "" {
 		e.Text = fmt.Sprintf("its token endpoint answers %d", refused.status)
 	}
-	if codeOf(refused) == "invalid_client" {
+	switch {
+	case codeOf(refused) == "invalid_client":
 		e.Hint = "It does not know the client, or not by these credentials. Check them, or log in again."
+	case e.Code == "invalid_dpop_proof" && !s.flow.config.dpop:
+		e.Hint = "It binds tokens to a key of the client: DPoP, or --dpop."
 	}
 	return e
 }
