@@ -495,6 +495,43 @@ func TestRenewalRefusals(t *testing.T) {
 	}
 }
 
+// An authorization server may repeat what it refuses. The error does not.
+func TestRefusalWithSecrets(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	echo := oauth.HTTPClient(&http.Client{Transport: echoing{}})
+	f := flow(t, (&user{}).browser(t), echo)
+	_, err := f.Login(t.Context(), s.url)
+	if !errors.Is(err, oauth.ErrDenied) || !strings.Contains(err.Error(), "Invalid authorization code: (hidden), (hidden)") {
+		t.Errorf("%v", err)
+	}
+	f = flow(t, echo, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "canary-secret", Method: "client_secret_post"}))
+	if _, err = f.Login(t.Context(), s.url); !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v", err)
+	}
+}
+
+// echoing is an authorization server that repeats the secrets of a token request in its refusal.
+type echoing struct{}
+
+func (echoing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/token" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(text))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := json.Marshal(map[string]string{
+		"error": "invalid_grant", "error_description": "Invalid authorization code: " + form.Get("code") + ", " + form.Get("code_verifier") + form.Get("client_secret"),
+	})
+	return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader(string(answer))), Request: r}, err
+}
+
 // scopeless is an authorization server that lists scopes other than the granted ones in its
 // answers. It may also refuse scopes in a refresh.
 type scopeless struct {

@@ -200,9 +200,27 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		case a.status/100 == 2 && t.Code == "":
 			return nil, fmt.Errorf("%w: the token endpoint's answer has no access_token", ErrDenied)
 		}
-		return nil, &refusedError{a.status, cleaned(t.Code), cleaned(t.Description)}
+		return nil, &refusedError{a.status, cleaned(t.Code), cleaned(withoutSecrets(t.Description, e, form))}
 	}
 }
+
+// withoutSecrets hides the secrets of a request in the text of its answer. Some token endpoints repeat a
+// code or a refresh token that they refuse.
+func withoutSecrets(text string, e *endpoint, form url.Values) string {
+	secrets := []string{e.client.Secret}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "subject_token"} {
+		secrets = append(secrets, form.Get(name))
+	}
+	for _, secret := range secrets {
+		if len(secret) >= minSecret {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return text
+}
+
+// minSecret is the length of the shortest text that is hidden. Shorter ones can be parts of words.
+const minSecret = 8
 
 // setResource adds the resource that a token is for to a request to an issuer (RFC 8707).
 func (f *Flow) setResource(request url.Values, issuer, resource string) {
