@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -250,8 +252,10 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 			_, err = flow.Token(ctx, server)
 		}
 		switch {
-		case errors.Is(err, oauth.ErrLogin), flow == nil && errors.Is(err, oauth.ErrStore):
+		case errors.Is(err, oauth.ErrLogin):
 			return none, nil // most servers want no token
+		case flow == nil && errors.Is(err, oauth.ErrStore):
+			return client.Authorize(storeless{err}), nil
 		case err != nil && !errors.Is(err, oauth.ErrStore): // an error of the store matters only to servers that want a token: the flow then returns it
 			return none, err
 		}
@@ -270,6 +274,19 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 		return none, err
 	}
 	return flow.HTTP(), nil
+}
+
+// storeless sends requests without a token. If the server wants one, it returns why the store has
+// none.
+type storeless struct{ err error }
+
+// Do sends r.
+func (s storeless) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Response, error) {
+	resp, err := c.Do(r)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	return nil, errors.Join(s.err, resp.Body.Close())
 }
 
 // loginToken returns the saved token of a login, or "". It never logs in.

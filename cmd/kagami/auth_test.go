@@ -362,6 +362,10 @@ func TestAuthWithoutStore(t *testing.T) {
 	if _, errs, code := kagami(t, "auth", "status"); code != 1 || !strings.Contains(errs, "not a directory") {
 		t.Errorf("status: exit code %d\n%s", code, errs)
 	}
+	url, _ := guarded(t)
+	if _, errs, code := kagami(t, "call", url, "who"); code == 0 || !strings.Contains(errs, "not a directory") {
+		t.Errorf("a server that wants a token: exit code %d\n%s", code, errs)
+	}
 }
 
 // TestAuthUnreadableRecord checks that a record that cannot be read does not affect other servers.
