@@ -279,6 +279,24 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// A browser and a proxy understand addresses in spellings that package net does not know. They are no
+// names, so none is used.
+func TestC37_SpellingsOfAddresses(t *testing.T) {
+	t.Parallel()
+	for host, used := range map[string]bool{
+		"2130706433": false, "0x7f000001": false, "0X7F.1": false, "127.1": false, "0177.0.0.1": false, "127.0.0.1.": false, "169.254.43518": false, "a.0x": false, "example.1": false,
+		"127.0.0.1": true, "[::1]": true, "[::ffff:127.0.0.1]": true, "1.example": true, "0x7f.example": true, "a1": true, "0xyz": true,
+	} {
+		s := script(t, map[string]string{
+			"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`,
+			asPath: strings.Replace(asAt(""), "URL/token", "https://"+host+"/token", 1),
+		})
+		if _, err := flow(t).Inspect(t.Context(), s.URL+"/mcp"); errors.Is(err, oauth.ErrUnsafeURL) == used {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
 // What a server writes into its metadata cannot look like further lines of an error or a step.
 func TestDiscoveryOnOneLine(t *testing.T) {
 	t.Parallel()

@@ -204,12 +204,29 @@ func (w *web) check(address string) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: %q is not an absolute URL", ErrUnsafeURL, cleaned(address))
 	case u.User != nil:
 		return nil, fmt.Errorf("%w: %s has user information", ErrUnsafeURL, cleaned(u.Redacted()))
+	case isOddAddress(u.Hostname()):
+		return nil, fmt.Errorf("%w: the host of %s is an address in an unusual spelling", ErrUnsafeURL, cleaned(address))
 	case u.Scheme == "https":
 	case u.Scheme == "http" && (isLoopback(u.Hostname()) || slices.Contains(w.flow.config.plain, u.Hostname()) || slices.Contains(w.flow.config.plain, u.Host)):
 	default:
 		return nil, fmt.Errorf("%w: %s is not https", ErrUnsafeURL, cleaned(address))
 	}
 	return u, nil
+}
+
+// isOddAddress reports whether a host is neither a name nor an address of package netip, because its last
+// part is a number. Browsers and proxies take it for an IPv4 address, such as 127.1 or 0x7f000001.
+func isOddAddress(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	digits := "0123456789"
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		last, digits = hex, digits+"abcdef"
+	}
+	return strings.Trim(last, digits) == ""
 }
 
 // answer is the answer to a request.
