@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,7 @@ var accepted = []string{
 	"there is no", "there are no", "There is no", "There are no", "is no longer", "are no longer",
 }
 
-// TestProse looks for the banned constructions in the comments of all code, except tests.
+// TestProse looks for the banned constructions in the comments and the texts of all code, except tests.
 func TestProse(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
@@ -48,16 +49,32 @@ func checkProse(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	for _, group := range file.Comments {
-		if text, found := bannedIn(group); found != "" {
+		if text, found := bannedIn(group.Text()); found != "" {
 			t.Errorf("%s: %q in: %.120s", files.Position(group.Pos()), found, text)
 		}
 	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		value, err := strconv.Unquote(literal.Value)
+		if err != nil || len(strings.Fields(value)) < shortText {
+			return true // a name or a value, rather than a text for people
+		}
+		if text, found := bannedIn(value); found != "" {
+			t.Errorf("%s: %q in: %.120s", files.Position(literal.Pos()), found, text)
+		}
+		return true
+	})
 }
 
-// bannedIn returns the text of a comment in one line, and the first banned construction; "" if it has
-// none.
-func bannedIn(group *ast.CommentGroup) (text, found string) {
-	text = strings.Join(strings.Fields(group.Text()), " ")
+// shortText is the number of words of the shortest string that is checked.
+const shortText = 4
+
+// bannedIn returns a text in one line, and the first banned construction; "" if it has none.
+func bannedIn(source string) (text, found string) {
+	text = strings.Join(strings.Fields(source), " ")
 	checked := text
 	for _, right := range accepted {
 		checked = strings.ReplaceAll(checked, right, "")

@@ -94,7 +94,7 @@ func TestOneOfFaults(t *testing.T) {
 		opts []framework.AppOption
 		want string
 	}{
-		"no interface": {[]framework.AppOption{framework.OneOf("kind", map[string]circle{"circle": {}})}, "circle is no interface"},
+		"no interface": {[]framework.AppOption{framework.OneOf("kind", map[string]circle{"circle": {}})}, "circle is not an interface"},
 		"any":          {[]framework.AppOption{framework.OneOf("kind", map[string]any{"circle": circle{}})}, "every type implements interface {}"},
 		"none":         {[]framework.AppOption{framework.OneOf[shape]("kind", nil)}, "has no variants"},
 		"nil":          {[]framework.AppOption{framework.OneOf("kind", map[string]shape{"circle": nil})}, `variant "circle" is nil`},

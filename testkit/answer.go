@@ -31,7 +31,7 @@ func (a *Answer) decode(method string) {
 	a.t.Helper()
 	result, fault := a.dialect.DecodeResult(method, a.raw)
 	if fault != nil {
-		a.t.Fatalf("testkit: the answer is no result of %s at %s: %s\nsent: %s\ngot:  %s", method, a.dialect, fault.Message, a.sent, a.raw)
+		a.t.Fatalf("testkit: the answer is not a result of %s at %s: %s\nsent: %s\ngot:  %s", method, a.dialect, fault.Message, a.sent, a.raw)
 		return
 	}
 	a.result = result

@@ -130,7 +130,7 @@ func (s *Session) checked(name, arguments string) json.RawMessage {
 	s.t.Helper()
 	if arguments != "" {
 		if err := jsontext.Check([]byte(arguments), jsontext.Limits{}); err != nil {
-			s.t.Fatalf("testkit: calling %q: the arguments are no JSON (%v): use Raw to send what is none: %s", name, err, arguments)
+			s.t.Fatalf("testkit: calling %q: the arguments are not JSON (%v): use Raw to send them anyway: %s", name, err, arguments)
 		}
 	}
 	return json.RawMessage(arguments)

@@ -44,7 +44,7 @@ func checkContract[A AppSource](t testing.TB, source A, file string) {
 	}
 	before, err := contract.Parse(raw)
 	if err != nil && updating() { // a merge conflict may have broken the file
-		t.Logf("testkit: Contract: %s is written anew: %v", file, err)
+		t.Logf("testkit: Contract: %s is written again: %v", file, err)
 		writeLock(t, file, now)
 		return
 	}

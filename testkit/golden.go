@@ -20,7 +20,7 @@ import (
 
 // updateFlag cannot be called "update": many test packages have a flag of that name, and
 // defining it twice panics at start.
-var updateFlag = flag.Bool("testkit.update", false, "write the golden and lock files of testkit anew; a test package's own -update does that, too")
+var updateFlag = flag.Bool("testkit.update", false, "write the golden and lock files of testkit; a flag -update of the test package does the same")
 
 // updating reports whether files are to be written instead of compared.
 func updating() bool {

@@ -229,7 +229,7 @@ func (p *diagnosis) persistence(ctx context.Context, address string) {
 		if settings["save"] == "" {
 			loses = "everything"
 		}
-		p.finds("persistence", "Redis loses %s when it ends unexpectedly: appendonly is no", loses)
+		p.finds("persistence", "Redis loses %s when it ends unexpectedly: appendonly is \"no\"", loses)
 	}
 	if policy := settings["maxmemory-policy"]; policy != "noeviction" {
 		p.finds("persistence", "Redis removes sessions and tasks when its memory is full: maxmemory-policy is %s", policy)

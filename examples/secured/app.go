@@ -59,7 +59,7 @@ type Identity struct {
 func whoami(ctx context.Context, _ struct{}) (Identity, error) {
 	p := framework.Caller(ctx).Principal
 	if p == nil { // for example on stdio, which has no guard
-		return Identity{}, framework.UserErrorf("Nobody knows who you are.")
+		return Identity{}, framework.UserErrorf("You are not logged in.")
 	}
 	return Identity{p.Subject, p.Issuer, p.Scopes}, nil
 }
@@ -96,7 +96,7 @@ func (n *notes) add(ctx context.Context, in NoteIn) (string, error) {
 	defer n.mu.Unlock()
 	who := userOf(ctx)
 	if len(n.byUser[who]) == maxNotes {
-		return "", framework.UserErrorf("There are %d notes already, which is all there may be.", maxNotes)
+		return "", framework.UserErrorf("There are %d notes already, and no more are allowed.", maxNotes)
 	}
 	n.byUser[who] = append(n.byUser[who], in.Text)
 	return "Noted.", nil

@@ -48,7 +48,7 @@ func TestNobody(t *testing.T) {
 	if n := len(s.Tools()); n != 1 {
 		t.Errorf("without a principal, %d tools are listed", n)
 	}
-	s.CallRaw("whoami", "").IsError().Mentions("Nobody knows who you are.")
+	s.CallRaw("whoami", "").IsError().Mentions("You are not logged in.")
 }
 
 // The lock file contains the API with its scopes.

@@ -62,7 +62,7 @@ func (b *bearer) Warnings() []string {
 	switch v := b.verifier.(type) {
 	case Static:
 		if _, empty := v[""]; len(v) == 0 || empty && len(v) == 1 { // no request can send an empty token
-			return []string{"Static has no token, so that nobody is let in"}
+			return []string{"Static has no token, so every request is refused"}
 		}
 	case *JWT, *Introspection:
 		switch {
@@ -141,7 +141,7 @@ func expanded(host transport.Host, p *transport.Principal) *transport.Principal 
 func stands(p *transport.Principal) error {
 	switch {
 	case p == nil:
-		return errors.New("auth: the verifier knows nobody")
+		return errors.New("auth: the verifier returned no principal")
 	case !p.Expires.IsZero() && !time.Now().Before(p.Expires):
 		return errExpired
 	}

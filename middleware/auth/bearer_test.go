@@ -270,7 +270,7 @@ func TestFromEnvOfNobody(t *testing.T) {
 	t.Setenv("KAGAMI_TEST_TOKEN", "key")
 	nobody := auth.VerifierFunc(func(context.Context, string) (*transport.Principal, error) { return nil, nil })
 	err := auth.FromEnv("KAGAMI_TEST_TOKEN", nobody, &stage{}).Serve(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "knows nobody") {
+	if err == nil || !strings.Contains(err.Error(), "returned no principal") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	var o options
 	var only string
 	set.StringVar(&o.out, "out", "", "directory with performance.md and performance/notes.md, to write all tables and plots into")
-	set.StringVar(&o.data, "data", "", "file that keeps the figures: those of earlier runs that are not measured now are shown, too")
+	set.StringVar(&o.data, "data", "", "file that keeps the figures; figures of earlier runs that are not measured now are also shown")
 	set.StringVar(&o.profile, "profile", "", "directory for CPU profiles of Kagami, one for each workload over HTTP and stdio")
 	set.StringVar(&only, "only", "", "groups to run, by commas: "+strings.Join(names(), ","))
 	set.BoolVar(&o.quick, "quick", false, "a look at everything: short rounds, small numbers; the figures mean little")
@@ -66,7 +66,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 		}
 	}
 	if set.NArg() > 0 {
-		return o, fmt.Errorf("%q is no flag; -only says what to measure", set.Arg(0))
+		return o, fmt.Errorf("%q is not a flag; set what to measure with -only", set.Arg(0))
 	}
 	if o.rounds < 1 || o.round <= 0 {
 		return o, errors.New("want at least one round that takes some time")

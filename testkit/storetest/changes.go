@@ -24,23 +24,23 @@ func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 		name, rule string
 		run        func(t *testing.T, b bus)
 	}{
-		{"NobodyListens", "Publish without subscribers is no error, and the message is not kept for later ones.", changesNobody},
+		{"NobodyListens", "Publish without subscribers is not an error, and the message is not kept for later ones.", changesNobody},
 		{"NilFirst", "The first call of a subscriber is nil: look for yourself at what happened before.", changesNilFirst},
 		{"Everybody", "Each message reaches all that are subscribed, equal messages included.", changesEverybody},
 		{"InOrder", "The messages of one publisher come in their order, each once.", changesOrder},
 		{"AnyBytes", "Messages are any bytes.", changesAnyBytes},
-		{"EmptyDoesNotArrive", "An empty message does not arrive, and is no error.", changesEmpty},
+		{"EmptyDoesNotArrive", "An empty message does not arrive, and is not an error.", changesEmpty},
 		{"CopiesWhatItTakes", "A bus does not keep the caller's slice.", changesTaken},
 		{"KeepsWhatItGave", "A message stays as it is for a subscriber that keeps it.", changesKept},
 		{"OneCallAtATime", "A subscriber is called for one message after the other.", changesOneCall},
-		{"EndsWithTheContext", "Subscribe ends with its context, by the cause of that, and disturbs nobody else.", changesEnds},
+		{"EndsWithTheContext", "Subscribe ends with its context, returns the cause of the end, and does not disturb other subscribers.", changesEnds},
 		{"NoCallAfterTheEnd", "There is no call after Subscribe has returned.", changesNoCallAfter},
 		{"PublishFromWithin", "A subscriber may publish from within its call.", changesWithin},
 		{"LateSubscriber", "A later subscriber gets what is published from then on, and nothing from before.", changesLate},
 		{"ConcurrentPublishers", "The messages of each publisher come in their order, each once, however many publish.", changesPublishers},
 		{"OneAfterTheOther", "A message that is published after the Publish of another has returned comes after that one.", changesTurns},
 		{"ComeAndGo", "Subscribers that come and go do not disturb those that stay.", changesComeAndGo},
-		{"SlowSubscriber", "A slow subscriber delays neither publishers nor others, and either misses nothing or is told by nil.", changesSlow},
+		{"SlowSubscriber", "A slow subscriber delays neither publishers nor others. It misses nothing, or gets nil as a sign that it did.", changesSlow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

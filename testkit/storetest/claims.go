@@ -167,7 +167,7 @@ func claimsClaim(t *testing.T, c claims) {
 		}
 	}
 	if _, mine := c.claim("k", "first", long); mine {
-		t.Error("the same value again is a claim of somebody else, too")
+		t.Error("the same value again also counts as a claim of another node")
 	}
 	c.want("k", "first")
 	c.want("k", "first") // reading removes nothing

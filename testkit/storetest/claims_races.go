@@ -37,7 +37,7 @@ func (c claims) oneWins(key string) {
 	race(func(i int) { held[i], mine[i] = c.claim(key, fmt.Sprint("value ", i), long) })
 	winner := slices.Index(mine[:], true)
 	if winner < 0 {
-		c.t.Errorf("%s: nobody has the claim", key)
+		c.t.Errorf("%s: no node has the claim", key)
 		return
 	}
 	want := fmt.Sprint("value ", winner)

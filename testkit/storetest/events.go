@@ -27,9 +27,9 @@ func Events(t *testing.T, open func(t testing.TB) eventlog.Store) {
 		{"AnyBytes", "Frames are any bytes.", eventsAnyBytes},
 		{"AnyName", "Names are any bytes; one that contains another, or looks like it, is another.", eventsAnyName},
 		{"Isolation", "Streams have nothing to do with each other.", eventsIsolation},
-		{"Drop", "Drop forgets a stream; an unknown one is no error.", eventsDrop},
+		{"Drop", "Drop forgets a stream; an unknown one is not an error.", eventsDrop},
 		{"AppendCopies", "A store does not keep the caller's slice.", eventsAppendCopies},
-		{"ReadersShareNothingGrowing", "The slice of events is the reader's: appending to it, or to a frame, reaches nobody else.", eventsReaders},
+		{"ReadersShareNothingGrowing", "The slice of events is the reader's: appending to it, or to a frame, changes nothing for other readers.", eventsReaders},
 		{"ConcurrentStreams", "Streams that grow at the same time do not mix.", eventsConcurrentStreams},
 		{"ConcurrentAppends", "Each event has a number of its own, and is found under it.", eventsConcurrentAppends},
 		{"ReadWhileAppending", "A reader that goes on from the last number that it saw sees all events, each once.", eventsReadWhileAppending},
@@ -214,7 +214,7 @@ func eventsDrop(t *testing.T, e log) {
 		t.Errorf("Drop of an unknown stream: %v", err)
 	}
 	if seq := e.append("s", "z"); seq != 1 {
-		t.Errorf("a stream begins anew with number %d", seq)
+		t.Errorf("a stream begins again with number %d", seq)
 	}
 	e.want("s", 0, "z")
 }

@@ -46,8 +46,8 @@ func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b Queue
 		{"TakeEnds", "Take ends with its context, at once.", queueTakeEnds},
 		{"Renew", "Its holder can renew a lease.", queueRenew},
 		{"RenewOfWhatEnded", "Renewing the lease of a task that is no longer working is ErrLost.", queueRenewEnded},
-		{"NoLease", "A lease that nobody was given is lost.", queueNoLease},
-		{"Release", "A task that is released while it is working is queued at once, as if nobody had taken it.", queueRelease},
+		{"NoLease", "A lease that the queue never gave is lost.", queueNoLease},
+		{"Release", "A task that is released while it is working is queued at once, as if no worker had taken it.", queueRelease},
 		{"ReleaseOfWhatEnded", "The queue forgets a task that is released when it is no longer working.", queueReleaseEnded},
 		{"ReleasedTwice", "A lease that is released is lost, and releasing it again does nothing.", queueReleaseTwice},
 		{"AnsweredBeforeRelease", "A task that is working again before its worker has released it is queued once, and the old lease is lost.", queueAnsweredFirst},
@@ -55,7 +55,7 @@ func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b Queue
 		{"RaceOfTakes", "Each task is given to exactly one of all who wait.", queueRace},
 		{"RaceOfReleases", "At any time a task belongs to one worker.", queueReleaseRace},
 		{"RaceOfTakesThatEnd", "A Take that stops waiting takes no task with it.", queueEndRace},
-		{"RaceOfCancellations", "After a cancellation nobody is given the task.", queueCancelRace},
+		{"RaceOfCancellations", "After a cancellation no worker is given the task.", queueCancelRace},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

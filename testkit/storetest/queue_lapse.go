@@ -22,7 +22,7 @@ type lapseTest struct {
 func lapses() []lapseTest {
 	return []lapseTest{
 		{"LeaseRunsOut", "When a lease expires, another worker gets the task, with Again set; the first worker has lost it.", lapseOnce},
-		{"RenewKeeps", "As long as a worker renews in time, nobody else is given its task.", lapseRenewed},
+		{"RenewKeeps", "As long as a worker renews in time, no other worker is given its task.", lapseRenewed},
 		{"ReleaseAfterAgain", "A task that expired once and is then released is handed out without Again.", lapseReleased},
 		{"EndedLeaseRunsOut", "When the lease of a task that is no longer working expires, nothing happens.", lapseEnded},
 		{"OldLeaseRunsOut", "The lease of an earlier turn does not affect the next.", lapseOld},
@@ -67,7 +67,7 @@ func (l line) second(id string, began time.Time) (task.Lease, error) {
 	age := time.Since(began)
 	switch {
 	case !ok:
-		return lease, fmt.Errorf("%s is in nobody's hands %v after a lease of %v", id, age, l.life)
+		return lease, fmt.Errorf("%s belongs to no worker %v after a lease of %v", id, age, l.life)
 	case lease.Task != id || !lease.Again:
 		return lease, fmt.Errorf("taken is %s, again %v; want %s again", lease.Task, lease.Again, id)
 	case age < l.life-early:

@@ -21,14 +21,14 @@ func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 		name, rule string
 		run        func(t *testing.T, s sessions)
 	}{
-		{"Create", "Create keeps a record as version 1; an id that is there is ErrExists, whoever asks, and changes nothing.", sessionsCreate},
+		{"Create", "Create keeps a record as version 1; an id that exists is ErrExists for every caller, and changes nothing.", sessionsCreate},
 		{"KeepsEverything", "A record is read as it was written: any principal, and times in any zone.", sessionsEverything},
 		{"KeepsNothing", "Empty fields stay empty, and replace fields that are not.", sessionsNothing},
 		{"Update", "Update replaces Expires and Data, raises the version by one, touches no other record and creates none.", sessionsUpdate},
 		{"Conflict", "Update of another version than the stored one is ErrConflict, and changes nothing.", sessionsConflict},
 		{"PrincipalStays", "Update leaves the principal as Create kept it.", sessionsStay},
 		{"Touch", "Touch sets when the record expires, and neither its version nor anything else.", sessionsTouch},
-		{"Delete", "Delete forgets the record; nothing there is no error, and the id may be created anew.", sessionsDelete},
+		{"Delete", "Delete forgets the record, and the id may be created again. If there is no record, that is not an error.", sessionsDelete},
 		{"AnyName", "Ids are any bytes; one that contains another, or looks like it, is another.", sessionsAnyName},
 		{"NoMeaning", "Records without a principal and without an expiry stay, however many there are.", sessionsNoMeaning},
 		{"AnyData", "Data are any bytes, of any length up to 1 MiB.", sessionsAnyData},
@@ -39,7 +39,7 @@ func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 		{"RaceOfRetries", "Those who read and update again after each conflict lose nothing.", sessionsRetryRace},
 		{"RaceWithTouches", "A Touch causes no conflict, and does not undo an Update.", sessionsTouchRace},
 		{"RaceWithDeletes", "Only Create brings a deleted record back.", sessionsDeleteRace},
-		{"Expiry", "A record is there until it expires, and not afterwards; its id may be created anew.", sessionsExpiry},
+		{"Expiry", "A record is there until it expires, and not afterwards; its id may be created again.", sessionsExpiry},
 		{"ExpiredAtOnce", "A record that has already expired is not there.", sessionsStillborn},
 		{"UpdateProlongs", "The Expires of an Update counts: a later one prolongs the life.", sessionsUpdateProlongs},
 		{"UpdateShortens", "The Expires of an Update counts: an earlier one shortens the life.", sessionsUpdateShortens},

@@ -24,13 +24,13 @@ func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 		name, rule string
 		run        func(t *testing.T, s tasks)
 	}{
-		{"Create", "Create keeps a record as version 1; an id that is there is ErrExists, whoever asks, and changes nothing.", tasksCreate},
+		{"Create", "Create keeps a record as version 1; an id that exists is ErrExists for every caller, and changes nothing.", tasksCreate},
 		{"KeepsEverything", "A record is read as it was written, times to the nanosecond.", tasksEverything},
 		{"KeepsNothing", "Empty fields stay empty, and replace fields that are not.", tasksNothing},
 		{"Update", "Update replaces the record, raises the version by one, touches no other and creates none.", tasksUpdate},
 		{"Conflict", "Update of another version than the stored one is ErrConflict, and changes nothing.", tasksConflict},
 		{"OwnerAndCreatedStay", "Update leaves Owner and Created as Create kept them.", tasksStay},
-		{"Delete", "Delete forgets the record; nothing there is no error, and the id may be created anew.", tasksDelete},
+		{"Delete", "Delete forgets the record, and the id may be created again. If there is no record, that is not an error.", tasksDelete},
 		{"AnyName", "Ids and owners are any bytes; one that contains another, or looks like it, is another.", tasksAnyName},
 		{"AnyBytes", "Opaque fields are any bytes.", tasksAnyBytes},
 		{"Large", "Records may be large, and become small again.", tasksLarge},
@@ -48,7 +48,7 @@ func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 		{"RaceOfRetries", "Those who read and update again after each conflict lose nothing.", tasksRetryRace},
 		{"RaceOfEnds", "However many try to end a task, all see the same end.", tasksEndRace},
 		{"RaceWithLists", "While tasks come, change and go, a list is in order and has each that stays.", tasksListRace},
-		{"Expiry", "A record is there until Created + TTL, and not afterwards; its id may be created anew.", tasksExpiry},
+		{"Expiry", "A record is there until Created + TTL, and not afterwards; its id may be created again.", tasksExpiry},
 		{"UpdateDoesNotProlong", "The TTL is counted from the creation, whatever has happened since.", tasksNotProlonged},
 		{"TTLProlonged", "A longer TTL prolongs the life.", tasksProlonged},
 		{"TTLTakenAway", "A TTL of 0 means for ever, also where there was one before.", tasksUnlimited},

@@ -24,9 +24,9 @@ func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store
 		run         func(t *testing.T, s tasks)
 	}{
 		{"FirstEndedFirst", "Of the tasks of one owner, the one that ended first is dropped first.", 8, roomy, tasksFirstEnded},
-		{"Number", "An owner with many terminal tasks does not push out those of an owner with few.", 16, roomy, tasksManyEnded},
-		{"Bytes", "An owner with large terminal tasks does not push out those of an owner with small ones.", 1000, 64 << 10, tasksLargeEnded},
-		{"Open", "An owner with large tasks that are not terminal leaves room for those of others.", 1000, 64 << 10, tasksOpen},
+		{"Number", "An owner with many terminal tasks does not evict the tasks of an owner with few.", 16, roomy, tasksManyEnded},
+		{"Bytes", "An owner with large terminal tasks does not evict the tasks of an owner with small ones.", 1000, 64 << 10, tasksLargeEnded},
+		{"Open", "An owner with large tasks that are not terminal leaves space for the tasks of others.", 1000, 64 << 10, tasksOpen},
 		{"Growth", "A task that is not terminal can grow within its owner's share, and can always end.", 1000, 64 << 10, tasksGrow},
 		{"Expiry", "An expired task does not count against its owner's share.", 1000, 64 << 10, tasksExpireOpen},
 		{"Shares", "Owners with equally many terminal tasks have the same room.", 16, roomy, tasksSameEnded},

@@ -61,8 +61,8 @@ func HTTP(t *testing.T, serve SiteFunc) {
 	}{
 		{"Statuses", "Each request that is not served is answered with the status that the specification names.", testStatuses},
 		{"Names", "Hosts and origins may be written with default ports and in any case; whatever else differs is another.", testNames},
-		{"CORS", "Browsers are told what they may do, for the origins that are allowed and for no others.", testCORS},
-		{"Authentication", "A request without valid credentials gets 401 and a challenge; a session belongs to its owner alone; a panic of the authenticator lets nobody in.", testAuthentication},
+		{"CORS", "Browsers get CORS headers for allowed origins, and for no others.", testCORS},
+		{"Authentication", "A request without valid credentials gets 401 and a challenge; a session belongs to its owner alone; after a panic of the authenticator the request is refused.", testAuthentication},
 		{"Trailers", "What comes behind the chunks of a body is not a header field (RFC 9110 section 6.5.1).", testTrailers},
 		{"Sizes", "A body that is too large is refused, and one that is as large as allowed is not.", testSizes},
 		{"KeepAlive", "A connection serves one request after the other.", testKeepAlive},

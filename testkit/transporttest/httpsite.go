@@ -226,7 +226,7 @@ func testPaths(t *testing.T, serve SiteFunc) {
 	for path, want := range map[string]int{"/v1/shop:mcp*+": 200, "/v1/shop": 404, "/v1/shop:other": 404, "/v1/shopping": 404} {
 		a := dialRaw(t, literal.URL).roundTrip(ask{path: path, body: frame(1, "echo", script{})})
 		if a.StatusCode != want {
-			t.Errorf("%s: %s, want %d: a path is no pattern", path, a.Status, want)
+			t.Errorf("%s: %s, want %d: a path is not a pattern", path, a.Status, want)
 		}
 	}
 }

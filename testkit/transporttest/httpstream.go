@@ -334,7 +334,7 @@ func testShutdown(t *testing.T, serve SiteFunc) {
 	if a := slow.answer(http.MethodPost); !strings.Contains(a.body, "held") {
 		t.Errorf("the accepted call: %s, %q", a.Status, a.body)
 	}
-	within(t, "the carrier to end, in spite of connections on which nobody speaks", stopped)
+	within(t, "the carrier to end, in spite of silent connections", stopped)
 	for _, c := range []*raw{silent, half, bodiless} {
 		if _, err := bufio.NewReader(c.conn).ReadByte(); err == nil {
 			t.Error("a connection outlives the carrier")

@@ -73,7 +73,7 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 		run        func(t *testing.T, s setup)
 	}{
 		{"Echo", "A frame arrives as it was sent, whatever is in it.", testEcho},
-		{"AcceptOrder", "The frames of a connection are accepted in the order in which they were written.", testAcceptOrder},
+		{"AcceptOrder", "The frames of a connection are accepted in the order of their writes.", testAcceptOrder},
 		{"NotesBeforeResult", "What an exchange sends arrives complete, in its order, and before its result.", testNotesBeforeResult},
 		{"SlowDoesNotBlockFast", "Exchanges run concurrently: a slow one does not hold up others.", testSlow},
 		{"LargeFrames", "Frames of any size up to the limit arrive whole.", testLarge},
@@ -83,7 +83,7 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 		{"FinalAfterTheEnd", "A final frame is sent even if the context of Send has ended.", testFinalAfterTheEnd},
 		{"NoteAfterTheEnd", "A frame that is not final is not sent if the context of Send has ended: Send returns an error.", testNoteAfterTheEnd},
 		{"OneConnection", "All frames of a connection have the same Connection, no others have it, and OnClose is called when it ends, not before.", testConnection},
-		{"SilentExchange", "An exchange may end without an answer, and disturbs nobody.", testSilent},
+		{"SilentExchange", "An exchange may end without an answer, without effect on others.", testSilent},
 		{"ReadLosesNoFrame", "A Read that ends with its context takes no frame with it.", testReadContext},
 		{"CloseCancelsExchanges", "Close cancels the exchanges that run, with a cause.", testCloseCancels},
 		{"CloseReleasesReader", "Close ends a Read that waits.", testCloseReleasesReader},
@@ -370,7 +370,7 @@ func testCloseReleasesReader(t *testing.T, s setup) {
 	}()
 	c.hangUp()
 	if err := within(t, "Read to end with Close", read); err == nil {
-		t.Error("Read returned a frame that nobody sent")
+		t.Error("Read returned a frame that was not sent")
 	}
 }
 

@@ -111,7 +111,7 @@ func TestCheckFaults(t *testing.T) {
 		{"alias", with(func(k *binding.Check) { k.Tag = "iscolor" }), `exists already`},
 		{"parameter", with(func(k *binding.Check) { k.Tag = "min" }), `exists already`},
 		{"omit", with(func(k *binding.Check) { k.Tag = "omitzero" }), `exists already`},
-		{"name", with(func(k *binding.Check) { k.Tag = "a=b" }), "is no name of a tag"},
+		{"name", with(func(k *binding.Check) { k.Tag = "a=b" }), "is not a name of a tag"},
 		{"nil", with(func(k *binding.Check) { k.Holds = nil }), "is nil"},
 		{"pointer", with(func(k *binding.Check) { k.Type = reflect.TypeFor[*string]() }), "the type *string; use the type of the values"},
 		{"no words", with(func(k *binding.Check) { k.Want = " " }), "does not say what it wants"},

@@ -281,7 +281,7 @@ func TestUnionFaults(t *testing.T) {
 		want  string
 	}{
 		{"no variants", binding.Union{Interface: shape, Discriminator: "kind"}, "in.S: OneOf: binding_test.uShape has no variants"},
-		{"no name", binding.Union{Interface: shape, Variants: of(circle)}, `the discriminator "" is no name`},
+		{"no name", binding.Union{Interface: shape, Variants: of(circle)}, `the discriminator "" is not a name`},
 		{"nil", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(nil)}, `variant "a" is nil`},
 		{"text", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uText]())}, "want a struct or a pointer to a struct"},
 		{"stranger", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[tBase]())}, "does not implement"},
@@ -301,7 +301,7 @@ func TestUnionFaults(t *testing.T) {
 			}
 		})
 	}
-	if problem := (binding.Union{Interface: circle}).Problem(); !strings.Contains(problem, "is no interface") {
+	if problem := (binding.Union{Interface: circle}).Problem(); !strings.Contains(problem, "is not an interface") {
 		t.Errorf("problem %q", problem)
 	}
 	if problem := (binding.Union{}).Problem(); problem == "" {

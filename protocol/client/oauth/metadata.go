@@ -118,7 +118,7 @@ func (w *web) discover(ctx context.Context, d demand) (*found, error) {
 
 func issuerHint(err error) string {
 	if _, foreign := errors.AsType[foreignError](err); foreign {
-		return "The metadata that was found belongs to another authorization server. Its operator has to mend that."
+		return "The metadata that was found belongs to another authorization server. Its operator must correct that."
 	}
 	return ""
 }

@@ -229,7 +229,7 @@ func (v *visit) code(query url.Values) (string, error) {
 	case query.Has("iss") && issuer != v.issuer.Issuer:
 		return "", rejected(ErrMixUp, "it names another issuer")
 	case !query.Has("iss") && v.issuer.SaysIssuer:
-		return "", rejected(ErrMixUp, "it names no issuer, although the authorization server says that it does")
+		return "", rejected(ErrMixUp, "it does not name an issuer, although the metadata of the authorization server promises one")
 	}
 	if query.Has("error") {
 		e := &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrDenied, Code: cleaned(query.Get("error")), Text: cleaned(query.Get("error_description"))}

@@ -30,7 +30,7 @@ func (n *node) components() []framework.Component {
 		framework.Tool("consult", n.consult, framework.Describe("Asks the model, in the request.")),
 		framework.Tool("count", count, framework.Describe("Reports progress so many times.")),
 		framework.Tool("where", n.where, framework.Describe("Names the process."), framework.ReadOnly()),
-		framework.Tool("touch", touch, framework.Describe("Says that the resource has changed.")),
+		framework.Tool("touch", touch, framework.Describe("Report that the resource has changed.")),
 		framework.Resource(valueURI, n.who, framework.Name("value"), framework.Describe("The name of the process.")),
 	}
 }

@@ -158,7 +158,7 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
 		return nil, c.List
 	}
 	if mode != Output && schema.Parse(text).Text("type") != "object" {
-		c.Fault(rootName(t, mode), "the type's own schema is not that of an object", `Return a schema with type "object"`)
+		c.Fault(rootName(t, mode), "the type's own schema does not describe an object", `Return a schema with type "object"`)
 		return nil, c.List
 	}
 	p.schema = text

@@ -27,11 +27,11 @@ type Union struct {
 func (u Union) Problem() string {
 	switch {
 	case u.Interface == nil || u.Interface.Kind() != reflect.Interface:
-		return fmt.Sprintf("type %v is no interface", u.Interface)
+		return fmt.Sprintf("type %v is not an interface", u.Interface)
 	case u.Interface.NumMethod() == 0:
 		return fmt.Sprintf("every type implements %s; give it a method", u.Interface)
 	case !legalInJSON(u.Discriminator):
-		return fmt.Sprintf("the discriminator %q is no name of a member", u.Discriminator)
+		return fmt.Sprintf("the discriminator %q is not a name of a member", u.Discriminator)
 	case len(u.Variants) == 0:
 		return fmt.Sprintf("%s has no variants", u.Interface)
 	}

@@ -30,7 +30,7 @@ var tagName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 func (k Check) Problem() string {
 	switch {
 	case !tagName.MatchString(k.Tag):
-		return fmt.Sprintf("%q is no name of a tag; use a-z, 0-9 and _", k.Tag)
+		return fmt.Sprintf("%q is not a name of a tag; use a-z, 0-9 and _", k.Tag)
 	case isBuiltIn(k.Tag):
 		return fmt.Sprintf("the tag %q exists already", k.Tag)
 	case k.Holds == nil:

@@ -70,10 +70,10 @@ func (r *Reader) Head(a *Answer) error {
 	}
 	line, fields, _ := bytes.Cut(head, []byte("\r\n"))
 	if bytes.ContainsAny(line, "\r\n") || len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) || len(line) > 12 && line[12] != ' ' {
-		return fmt.Errorf("%.60q is no status line", line)
+		return fmt.Errorf("%.60q is not a status line", line)
 	}
 	if a.Status, err = strconv.Atoi(string(line[9:12])); err != nil || a.Status < 100 {
-		return fmt.Errorf("%.60q is no status line", line)
+		return fmt.Errorf("%.60q is not a status line", line)
 	}
 	return a.fields(fields)
 }
@@ -84,7 +84,7 @@ func (a *Answer) fields(head []byte) error {
 		line, head, _ = bytes.Cut(head, []byte("\r\n"))
 		name, value, found := bytes.Cut(line, []byte(":"))
 		if !found || bytes.ContainsAny(line, "\r\n") || bytes.ContainsAny(name, " \t") {
-			return fmt.Errorf("%.60q is no field", line)
+			return fmt.Errorf("%.60q is not a header field", line)
 		}
 		if err := a.field(name, bytes.TrimSpace(value)); err != nil {
 			return err

@@ -54,7 +54,7 @@ func (r *Request) ID() uint64 { return r.id }
 // What an answer is not.
 var (
 	errForeign = errors.New("the answer has another id")
-	errFailed  = errors.New("the answer is no result")
+	errFailed  = errors.New("the answer is not a result")
 )
 
 // edge is how much of both ends of an answer is looked at: members of a response and

@@ -33,7 +33,7 @@ func Pipe(ctx context.Context, args []string, out io.Writer, serve func(ctx cont
 	}
 	calls, err := strconv.Atoi(args[2])
 	if err != nil || calls < 1 {
-		return fmt.Errorf("%q is no number of calls", args[2])
+		return fmt.Errorf("%q is not a number of calls", args[2])
 	}
 	in, write := io.Pipe()
 	read, reply := io.Pipe()
