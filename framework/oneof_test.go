@@ -99,7 +99,7 @@ func TestOneOfFaults(t *testing.T) {
 		"none":         {[]framework.AppOption{framework.OneOf[shape]("kind", nil)}, "has no variants"},
 		"nil":          {[]framework.AppOption{framework.OneOf("kind", map[string]shape{"circle": nil})}, `variant "circle" is nil`},
 		"twice":        {[]framework.AppOption{shapes(), shapes()}, "given twice"},
-		"no name":      {[]framework.AppOption{framework.OneOf("", map[string]shape{"circle": circle{}})}, "no name of a member"},
+		"no name":      {[]framework.AppOption{framework.OneOf("", map[string]shape{"circle": circle{}})}, "not a name of a member"},
 		"not given":    {nil, "interface framework_test.shape cannot be decoded"},
 	}
 	for name, tc := range cases {
