@@ -86,6 +86,7 @@ function Screen({ kind, offer, given }) {
   const [typing, setTyping] = useState([]); // faults that keep it from being sent
   const [armed, setArmed] = useState(false);
   const [chosen, setChosen] = useState(''); // an earlier call that is looked at
+  const looks = useRef(0); // how often the user has chosen one
   const made = useRef(0); // calls of this screen
   const support = get(offer.listed, 'execution', 'taskSupport');
   const [asTask, setAsTask] = useState(false);
@@ -114,9 +115,9 @@ function Screen({ kind, offer, given }) {
     made.current++;
     setArmed(false);
     try {
-      const before = chosen, body = write(args), id = await call(method, offer.name, body, task && asTask ? { task: true } : {});
+      const before = looks.current, body = write(args), id = await call(method, offer.name, body, task && asTask ? { task: true } : {});
       sent.current = { id, args: body };
-      setChosen(now => now === before ? id : now); // the user may have chosen an earlier call meanwhile
+      if (looks.current === before) setChosen(id); // the user may have chosen an earlier call meanwhile
     } catch (e) { toast(e.message); }
   };
   const tryThis = args => {
@@ -160,7 +161,7 @@ function Screen({ kind, offer, given }) {
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(get(v, 'description') ?? [get(v, 'type') ?? ''].flat().join(' or '))}</dd>`)}</dl></div>`}
       ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${tryThis}/>`}
-      <${Earlier} calls=${mine} current=${current} asking=${s.questions.map(q => q.call)} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
+      <${Earlier} calls=${mine} current=${current} asking=${s.questions.map(q => q.call)} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${id => { looks.current++; setChosen(id); }} onAgain=${async c => {
           const args = sets.unmasked(c.arguments), secret = args.size < c.arguments.size;
           fill(args);
           if (secret) toast('Filled in but for the secrets: press Call');
