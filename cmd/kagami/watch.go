@@ -30,6 +30,7 @@ type watcher struct {
 	done    chan struct{}
 
 	mu       sync.Mutex      // guards the fields below
+	dirs     map[string]bool // watched directories
 	exact    map[string]bool // embedded files
 	embedded []embedding
 }
@@ -65,7 +66,7 @@ func (w *watcher) run() {
 			if !open {
 				return
 			}
-			if event.Op != fsnotify.Chmod && w.isSource(event.Name) {
+			if event.Op != fsnotify.Chmod && (w.isSource(event.Name) || w.isGone(event)) {
 				timer.Reset(settle)
 			}
 		case _, open := <-w.files.Errors:
@@ -104,6 +105,13 @@ func (w *watcher) isSource(file string) bool {
 		return true
 	}
 	return slices.ContainsFunc(w.embedded, func(e embedding) bool { return e.has(file) })
+}
+
+// isGone reports whether a watched directory was removed or moved away. It must be awaited then.
+func (w *watcher) isGone(event fsnotify.Event) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return event.Has(fsnotify.Remove|fsnotify.Rename) && w.dirs[event.Name]
 }
 
 // has reports whether the pattern matches the file, or a directory that contains the file.
@@ -271,7 +279,7 @@ func (s *places) keep(w *watcher) {
 // add watches the directories that were found. The directories of earlier calls stay watched.
 func (w *watcher) add(found *places) error {
 	w.mu.Lock()
-	w.embedded, w.exact = found.embedded, found.exact
+	w.dirs, w.embedded, w.exact = found.dirs, found.embedded, found.exact
 	w.mu.Unlock()
 	var failed error
 	for dir := range found.dirs {
