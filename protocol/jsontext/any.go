@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -81,13 +82,29 @@ func numberOf(token string) any {
 // AppendFloat appends a finite number as encoding/json does. Whole numbers have a fast path,
 // because progress is mostly counted.
 func AppendFloat(dst []byte, f float64) []byte {
-	form := byte('f')
-	abs := math.Abs(f)
-	if abs < 1<<53 && f != 0 && f == math.Trunc(f) { // not -0
+	if math.Abs(f) < 1<<53 && f != 0 && f == math.Trunc(f) { // not -0
 		return strconv.AppendInt(dst, int64(f), 10)
 	}
-	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		form = 'e'
+	return appendFloat(dst, f, 64)
+}
+
+// AppendFloat32 appends a finite number of type float32 as encoding/json does.
+func AppendFloat32(dst []byte, f float32) []byte {
+	return appendFloat(dst, float64(f), 32)
+}
+
+// appendFloat appends a number of 32 or 64 bits, with an exponent only where plain digits would be long.
+func appendFloat(dst []byte, f float64, bits int) []byte {
+	abs, small, large := math.Abs(f), 1e-6, 1e21
+	if bits == 32 {
+		small, large = float64(float32(small)), float64(float32(large))
 	}
-	return strconv.AppendFloat(dst, f, form, -1, 64)
+	if abs == 0 || abs >= small && abs < large {
+		return strconv.AppendFloat(dst, f, 'f', -1, bits)
+	}
+	dst = strconv.AppendFloat(dst, f, 'e', -1, bits)
+	if n := len(dst); bytes.HasSuffix(dst[:n-1], []byte("e-0")) {
+		dst = append(dst[:n-2], dst[n-1])
+	}
+	return dst
 }

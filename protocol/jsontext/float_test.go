@@ -10,7 +10,7 @@ import (
 
 func FuzzAppendFloat(f *testing.F) {
 	for _, n := range []float64{
-		0, math.Copysign(0, -1), 1, -1, 10, 1e6, 12.5, -0.1, 1e-7, 1e20, 1e21, 1e22,
+		0, math.Copysign(0, -1), 1, -1, 10, 1e6, 12.5, -0.1, 1e-7, 1e-10, 1e20, 1e21, 1e22,
 		1 << 53, 1<<53 - 1, 1<<53 + 2, -1 << 53, 1 - 1<<53, 1 << 62, -1 << 63, math.MaxFloat64, math.SmallestNonzeroFloat64,
 	} {
 		f.Add(n)
@@ -25,8 +25,13 @@ func FuzzAppendFloat(f *testing.F) {
 		if err := json.Unmarshal(got, &back); err != nil || math.Float64bits(back) != math.Float64bits(n) {
 			t.Errorf("%v is written %s: %v, %v", n, got, back, err)
 		}
-		if math.Abs(n) >= 1e-6 && math.Abs(n) < 1e21 && string(got) != string(want) {
+		if string(got) != string(want) {
 			t.Errorf("%v is written %s, want %s", n, got, want)
+		}
+		short := float32(n)
+		want, err = json.Marshal(short)
+		if got := jsontext.AppendFloat32(nil, short); err == nil && string(got) != string(want) {
+			t.Errorf("%v is written %s, want %s", short, got, want)
 		}
 	})
 }

@@ -70,17 +70,12 @@ func TestUnquoted(t *testing.T) {
 	}
 }
 
-// TestNumbers: whole numbers are exact in any notation, and floats are written as encoding/json writes them.
+// TestNumbers: whole numbers are exact in any notation.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]string{"1": "2", "1e2": "101", "9007199254740993": "9007199254740994", "-1": "0", "1.5": "", "1e999": ""} {
 		if got := jsonedit.AddOne([]byte(number), 1); string(got) != want {
 			t.Errorf("%s: %s", number, got)
-		}
-	}
-	for number, want := range map[float64]string{1e20: "100000000000000000000", 1e21: "1e+21", 1e-7: "1e-7", 0.1: "0.1"} {
-		if got := jsonedit.AppendFloat(nil, number, 64); string(got) != want {
-			t.Errorf("%g: %s", number, got)
 		}
 	}
 }

@@ -159,8 +159,8 @@ func (n *floatNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 		// Beyond these a float32 overflows. They are as results have them, which
 		// is rounded up. float64 has no bounds in the schema: no reader of JSON
 		// can say anything larger.
-		k.Set("minimum", jsonedit.AppendFloat(nil, -math.MaxFloat32, 32))
-		k.Set("maximum", jsonedit.AppendFloat(nil, math.MaxFloat32, 32))
+		k.Set("minimum", jsontext.AppendFloat32(nil, -math.MaxFloat32))
+		k.Set("maximum", jsontext.AppendFloat32(nil, math.MaxFloat32))
 	}
 	return k
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
-	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -118,7 +117,10 @@ func (e *encoder) float(dst []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return e.fail(dst, "%v cannot be represented as a JSON number", f)
 	}
-	return jsonedit.AppendFloat(dst, f, bits)
+	if bits == 32 {
+		return jsontext.AppendFloat32(dst, float32(f))
+	}
+	return jsontext.AppendFloat(dst, f)
 }
 
 // raw encodes JSON that a type's own method or the program has written.

@@ -85,7 +85,7 @@ func adjacentValue(what rules.Kind, value []byte, sign int) []byte {
 		return jsonedit.AddOne(value, int64(sign))
 	case rules.FloatKind:
 		if x, err := strconv.ParseFloat(string(value), 64); err == nil {
-			return jsonedit.AppendFloat(nil, x+float64(sign), 64)
+			return jsontext.AppendFloat(nil, x+float64(sign))
 		}
 	default:
 	}

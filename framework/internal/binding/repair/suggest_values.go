@@ -118,13 +118,13 @@ func between(k schema.Keywords) (out [][]byte) {
 	from, errLow := strconv.ParseFloat(low, 64)
 	to, errHigh := strconv.ParseFloat(high, 64)
 	if hasLow && errLow == nil {
-		out = append(out, jsonedit.AppendFloat(nil, math.Floor(from)+1, 64))
+		out = append(out, jsontext.AppendFloat(nil, math.Floor(from)+1))
 	}
 	if hasHigh && errHigh == nil {
-		out = append(out, jsonedit.AppendFloat(nil, math.Ceil(to)-1, 64))
+		out = append(out, jsontext.AppendFloat(nil, math.Ceil(to)-1))
 	}
 	if hasLow && hasHigh && errLow == nil && errHigh == nil {
-		out = append(out, jsonedit.AppendFloat(nil, from+(to-from)/2, 64))
+		out = append(out, jsontext.AppendFloat(nil, from+(to-from)/2))
 	}
 	return out
 }

@@ -142,7 +142,7 @@ func (r Rule) number(what Kind) ([]byte, bool) {
 		return strconv.AppendUint(nil, u, 10), err == nil
 	default:
 		f, err := strconv.ParseFloat(r.Param, 64)
-		return jsonedit.AppendFloat(nil, f, 64), err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+		return jsontext.AppendFloat(nil, f), err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 	}
 }
 
