@@ -109,13 +109,13 @@ func serversNamed(name string) []namedServer {
 // that cannot be read, and an entry of this name that is not a server.
 func nearServers(name string) string {
 	var names []string
-	broken := ""
+	var broken strings.Builder
 	for _, one := range configuredIn(namedFiles()) {
-		switch {
-		case one.Name == "":
-			broken += "\n" + one.Problem
-		case one.Name == name:
-			broken += fmt.Sprintf("\n%s in %s: %s", name, one.File, one.Problem)
+		switch one.Name {
+		case "":
+			broken.WriteString("\n" + one.Problem)
+		case name:
+			fmt.Fprintf(&broken, "\n%s in %s: %s", name, one.File, one.Problem)
 		}
 		if one.Runs != "" && !slices.Contains(names, one.Name) {
 			names = append(names, one.Name)
@@ -123,7 +123,7 @@ func nearServers(name string) string {
 	}
 	near := nearest(name, names)
 	if len(near) == 0 {
-		return broken
+		return broken.String()
 	}
-	return broken + "\ndid you mean " + strings.Join(near, " or ") + "?"
+	return broken.String() + "\ndid you mean " + strings.Join(near, " or ") + "?"
 }

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
+	"github.com/mattn/go-runewidth"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -123,38 +123,15 @@ func barOf(p protocol.Progress) string {
 	return onTerminal(strings.TrimSpace(text))
 }
 
-// cutTo shortens a line to at most this number of columns.
-func cutTo(line string, most int) string {
-	text := []rune(line)
-	if fitting(text, most) == len(text) {
-		return line
-	}
-	return string(text[:fitting(text, max(most-1, 0))]) + "…"
-}
+// columns counts the columns of texts as terminals outside East Asia do. Wide characters take two.
+var columns = &runewidth.Condition{}
 
-// wide has the characters of East Asia and the pictures that take two columns of a terminal.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1},
-		{0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1},
-	},
-	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f900, 0x1f9ff, 1}, {0x20000, 0x3fffd, 1}},
-}
+// cutTo shortens a line to at most this number of columns.
+func cutTo(line string, most int) string { return columns.Truncate(line, most, "…") }
 
 // fitting returns how many characters of a text fit into this number of columns.
-func fitting(text []rune, columns int) int {
-	for i, r := range text {
-		switch {
-		case unicode.Is(wide, r):
-			columns -= 2
-		case !unicode.Is(unicode.Mn, r): // a mark has no column of its own
-			columns--
-		}
-		if columns < 0 {
-			return i
-		}
-	}
-	return len(text)
+func fitting(text []rune, width int) int {
+	return utf8.RuneCountInString(columns.Truncate(string(text), width, ""))
 }
 
 // paint sets the style of a text if the screen has colors.

@@ -157,7 +157,7 @@ var table = []rule{
 	{prefix: "cmd/kagami", internal: []string{
 		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/group", "cmd/kagami/internal/login", "framework", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
 		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
-	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/mattn/go-isatty", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
+	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/mattn/go-isatty", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},
 	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "middleware", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},
