@@ -150,17 +150,15 @@ func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 		}
 		key = pointee(field.Type)
 	}
-	var reason string
+	const fix = "Use a type of elements that are comparable in Go, or check them in a method Validate() error"
 	switch {
 	case !key.Comparable(), holdsAny(key):
-		reason = "its elements cannot be compared"
+		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: its elements cannot be compared", r, t), fix)
 	case !byValue(key):
-		reason = "Go compares its elements by their addresses"
+		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: Go compares its elements by their addresses", r, t), fix)
 	default:
 		return true
 	}
-	c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: %s", r, t, reason),
-		"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
 	return false
 }
 
