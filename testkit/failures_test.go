@@ -188,7 +188,7 @@ func TestAssertionsFail(t *testing.T) {
 		"Contents":         {func(t testing.TB) { at(t).Read("tea://none").Contents() }, []string{"contents of a resource", "tea://none"}},
 		"Messages":         {func(t testing.TB) { at(t).CallRaw("whoami", "").Messages() }, []string{"messages of a prompt"}},
 		"Meta":             {func(t testing.TB) { at(t).CallRaw("none", "").Meta() }, []string{"want a result"}},
-		"CallRaw":          {func(t testing.TB) { at(t).CallRaw("whoami", "{") }, []string{"no JSON", "Raw"}},
+		"CallRaw":          {func(t testing.TB) { at(t).CallRaw("whoami", "{") }, []string{"not JSON", "Raw"}},
 		"Call of a stranger": {
 			func(t testing.TB) { _, _ = testkit.Call(at(t), newHandles().stray, struct{}{}) },
 			[]string{`does not have the tool "stray"`},
