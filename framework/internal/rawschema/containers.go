@@ -198,6 +198,9 @@ func (site) unique(o operand) check {
 		return nil
 	}
 	return func(r *run, v *value, _ []bool) bool {
+		if len(v.items) < 2 { // else each level of nested arrays would copy all below it
+			return true
+		}
 		keys := make(map[string]bool, len(v.items))
 		var key []byte
 		for i := range v.items {

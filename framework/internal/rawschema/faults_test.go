@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/rawschema"
 )
@@ -98,6 +99,28 @@ func recursion(t *testing.T, anchor, reference string) {
 		if _, total := s.Check([]byte(bad), 5); total == 0 || s.Accepts([]byte(bad)) {
 			t.Errorf("%s accepts %s", union, bad)
 		}
+	}
+}
+
+// TestDeepValues: what an item costs does not depend on its depth.
+func TestDeepValues(t *testing.T) {
+	t.Parallel()
+	const depth, nested = 1000, 20
+	s, err := rawschema.Compile([]byte(strings.Repeat(`{"allOf":[`, nested) + `{"items":{"$ref":"#"}}` + strings.Repeat(`]}`, nested)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(strings.Repeat("[", depth) + strings.Repeat("1,", 20_000) + "1" + strings.Repeat("]", depth))
+	took := time.Hour
+	for range 3 { // a busy machine interrupts some
+		began := time.Now()
+		if !s.Accepts(text) {
+			t.Error("a deep value is refused")
+		}
+		took = min(took, time.Since(began))
+	}
+	if took > 2*time.Second {
+		t.Errorf("a deep value took %v", took)
 	}
 }
 

@@ -1,10 +1,6 @@
 package rawschema
 
-import (
-	"slices"
-
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
-)
+import "github.com/kagami-mcp/kagami/protocol/jsontext"
 
 // Schema is a compiled schema, or one inside it. It is immutable and safe for
 // concurrent use.
@@ -97,7 +93,7 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 	if len(s.first)+len(s.rest) == 0 {
 		return true
 	}
-	if slices.Contains(r.frames, frame{s, v}) { // references lead back without going deeper into the value
+	if r.goesRound(s, v) {
 		r.remembers, r.verdicts = false, nil // verdicts inside a circle depend on where it was entered
 		return r.fail(v, operand{"$ref", s.source})
 	}
@@ -105,6 +101,17 @@ func (s *Schema) check(r *run, v *value, seen []bool) bool {
 	ok := s.judge(r, v, seen)
 	r.frames = r.frames[:len(r.frames)-1]
 	return ok
+}
+
+// goesRound reports whether references lead back to s without going deeper into the value. Frames of
+// one value are together, so that deep values are not slow.
+func (r *run) goesRound(s *Schema, v *value) bool {
+	for i := len(r.frames) - 1; i >= 0 && r.frames[i].value == v; i-- {
+		if r.frames[i].schema == s {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Schema) judge(r *run, v *value, seen []bool) bool {
