@@ -163,14 +163,14 @@ func (s site) dependents(o operand) check {
 // elements compiles the keywords that judge the elements of an array: prefixItems and items. Before
 // 2020-12 these were items, as an array, and additionalItems.
 func (s site) elements(operand) check {
-	first, others := "prefixItems", "items"
+	first, others := s.v.member("prefixItems"), "items"
 	if items := s.v.member("items"); s.home.dialect < draft2020 {
-		first = ""
+		first = nil
 		if items != nil && items.kind == jsontext.KindArray {
-			first, others = "items", "additionalItems"
+			first, others = items, "additionalItems"
 		}
 	}
-	prefix, rest := s.subs(s.v.member(first)), s.sub(others)
+	prefix, rest := s.subs(first), s.sub(others)
 	if prefix == nil && rest == nil {
 		return nil
 	}

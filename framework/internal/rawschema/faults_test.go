@@ -38,6 +38,9 @@ func TestFaults(t *testing.T) {
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"email"}`, `"nobody"`, []string{`format||"email"||`}},
 		{`{"format":"email"}`, `"nobody"`, nil},
 		{`{"maximum":1}`, `1e9999999`, []string{"maximum||1||"}},
+		// A member without a name is no keyword.
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","":[false]}`, `[1]`, nil},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","":[7]}`, `[1]`, nil},
 	} {
 		s, err := rawschema.Compile([]byte(tc.schema))
 		if err != nil {
