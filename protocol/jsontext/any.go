@@ -62,8 +62,9 @@ func scalar(value []byte) any {
 	return nil
 }
 
-// numberOf returns a float64 if it certainly represents the same number: a decimal of at most 15
-// digits survives the conversion in both directions. Otherwise it returns a json.Number.
+// numberOf returns a float64 if it certainly represents the same number. A decimal of at most 15
+// digits survives the conversion in both directions. With more digits, the float64 must be written
+// with the same ones. Otherwise numberOf returns a json.Number.
 func numberOf(token string) any {
 	digits := 0
 	for _, c := range []byte(token) {
@@ -73,10 +74,19 @@ func numberOf(token string) any {
 	}
 	f, err := strconv.ParseFloat(token, 64)
 	normal := math.Abs(f) >= 0x1p-1022 || strings.Trim(token, "-0.") == "" // smaller numbers have less precision
-	if err == nil && (digits <= 15 && normal || string(AppendFloat(nil, f)) == token) {
+	if err == nil && (digits <= 15 && normal || significant(token) == significant(strconv.FormatFloat(f, 'e', -1, 64))) {
 		return f
 	}
 	return json.Number(token)
+}
+
+// significant returns the digits of a number without zeros at both ends. Python writes 1.5e-07, and
+// JavaScript 1.5e-7.
+func significant(number string) string {
+	if i := strings.IndexAny(number, "eE"); i >= 0 {
+		number = number[:i]
+	}
+	return strings.Trim(strings.ReplaceAll(number, ".", ""), "-0")
 }
 
 // AppendFloat appends a finite number as encoding/json does. Whole numbers have a fast path,
