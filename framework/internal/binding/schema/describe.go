@@ -50,7 +50,7 @@ func describeValue(k Keywords) string {
 		}
 		text += " " + condition
 	}
-	if k.Text("type") == "array" {
+	if k.Text("type") == "array" && !k.Has("enum") && !k.Has("const") {
 		text += itemWords(k)
 	}
 	return text
@@ -195,7 +195,7 @@ func plural(n int, unit string) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// itemWords say what the items of a list are. They follow the conditions of the list itself.
+// itemWords says what the items of a list are. They follow the conditions of the list itself.
 func itemWords(k Keywords) (text string) {
 	if raw, ok := k.Get("items"); ok && string(raw) != "{}" {
 		text += ", each " + Describe(Parse(raw))

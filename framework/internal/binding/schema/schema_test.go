@@ -23,6 +23,7 @@ func TestDescribe(t *testing.T) {
 		`{"type":"array","items":{"type":"boolean"},"maxItems":3}`: "a list of at most 3 items, each true or false",
 		`{"type":"array","items":{"type":"string"},"anyOf":[{"maxItems":1},{"minItems":3,"maxItems":3}]}`:              "a list of at most 1 item or of exactly 3 items, each text",
 		`{"type":"array","items":{"type":"string"},"minItems":1,"anyOf":[{"maxItems":1},{"minItems":3,"maxItems":3}]}`: "a list of at least 1 item and of at most 1 item or of exactly 3 items, each text",
+		`{"type":"array","items":{"type":"string"},"enum":[["a"],["b"]]}`:                                              `one of ["a"], ["b"]`,
 		`{"type":"string","description":"A duration such as 90s."}`:                                                    "a duration such as 90s",
 	} {
 		if got := schema.Describe(schema.Parse([]byte(text))); got != want {
