@@ -126,7 +126,8 @@ func (k *variablePlan) uri(p reflect.Value) string {
 }
 
 // uriOf returns the URI of a template with the values, or "" if it would be read with others. A read
-// matches the normal form of a URI, so https://{name} cannot carry capital letters.
+// first matches the normal form of a URI, so https://{name}/ cannot carry capital letters. If the normal
+// form does not match, as for https://{name}, the read matches the URI itself.
 func uriOf(template *uritemplate.Template, values map[string]string) string {
 	uri, err := template.Build(values)
 	if err != nil {
@@ -134,7 +135,7 @@ func uriOf(template *uritemplate.Template, values map[string]string) string {
 	}
 	entry := catalog.Entry{Kind: catalog.Template, Key: template.String(), Prefix: template.Prefix()}
 	if read := entry.Spelling(protocol.NormalURI(uri)); read != uri {
-		if found, ok, err := template.Match(read); err != nil || !ok || !maps.Equal(found, values) {
+		if found, ok, err := template.Match(read); err != nil || ok && !maps.Equal(found, values) {
 			return ""
 		}
 	}

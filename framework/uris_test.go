@@ -98,6 +98,8 @@ func TestBuiltURIsAreRead(t *testing.T) {
 		{"https://{x}.example.com/{y}", ofSlashedAndNot, "xy", false},
 		{"http://{+x}/{y}", ofMap, "xy", false},
 		{"WSS://a:{x}/{y}", ofMap, "xy", false},
+		{"https://{x}", ofMap, "x", false},
+		{"https://{x}{?y}", ofMap, "xy", false},
 	} {
 		b := c.of(c.template)
 		s := build(t, quiet().Add(b.component))
@@ -232,6 +234,9 @@ func TestURIsNotReadBack(t *testing.T) {
 		{ofMap("https://{x}/a").uri(map[string]string{"x": "milk"}), "https://milk/a"},
 		{ofMap("https://a/{x}").uri(map[string]string{"x": "Milk"}), "https://a/Milk"},
 		{ofMap("s://{x}/a").uri(map[string]string{"x": "Milk"}), "s://Milk/a"},
+		{ofMap("https://{x}").uri(map[string]string{"x": "milk"}), "https://milk"},
+		{ofMap("https://{x}{?y}").uri(map[string]string{"x": "milk", "y": "1"}), "https://milk?y=1"},
+		{ofMap("https://{+x}").uri(map[string]string{"x": "milk"}), ""}, // is read as milk/
 		{ofMap("s://a/{x}").uri(map[string]string{"x": "1", "typo": "2"}), ""},
 		{ofMap("s://a/{x}").uri(map[string]string{"x": "1"}), "s://a/1"},
 	} {
@@ -265,6 +270,7 @@ func TestCompletionsAreReadable(t *testing.T) {
 		framework.ResourceTemplate("open://{x}", func(context.Context, open) (string, error) { return "", nil }, fn),
 		framework.ResourceTemplate("query://q{?x}", func(context.Context, open) (string, error) { return "", nil }, fn),
 		framework.ResourceTemplate("https://{x}/", func(context.Context, open) (string, error) { return "", nil }, hosts),
+		framework.ResourceTemplate("wss://{x}", func(context.Context, open) (string, error) { return "", nil }, hosts),
 		framework.ResourceTemplate("map://{x}", func(context.Context, map[string]string) (string, error) { return "", nil }),
 		framework.Prompt("p", func(context.Context, open) (framework.Messages, error) { return nil, nil }, fn)))
 	p := dial(t, s, protocol.Rev20251125)
@@ -274,6 +280,7 @@ func TestCompletionsAreReadable(t *testing.T) {
 		`{"type":"ref/resource","uri":"open://{x}"}`:    "[main feature/login a b]",
 		`{"type":"ref/resource","uri":"query://q{?x}"}`: "[main feature/login ../etc a b]",
 		`{"type":"ref/resource","uri":"https://{x}/"}`:  "[main]",
+		`{"type":"ref/resource","uri":"wss://{x}"}`:     "[Main main]",
 		`{"type":"ref/prompt","name":"p"}`:              "[main feature/login ../etc a b]",
 	} {
 		if got := fmt.Sprint(completions(p, ref, "x", "", "").field("completion.values")); got != want {
