@@ -103,7 +103,8 @@ func (f *follower) serve(ctx context.Context, a *streamConn) {
 	if a.put([]byte(comment)) != nil {
 		return
 	}
-	beat := time.NewTicker(max(f.s.e.cfg.Heartbeat*(looks-1)/looks, 1))
+	every := f.s.e.cfg.Heartbeat
+	beat := time.NewTicker(every - every/looks)
 	defer beat.Stop()
 	f.pause, f.heard = minPause, time.Now()
 	f.proven = f.heard

@@ -90,6 +90,26 @@ func TestPollOnNodes(t *testing.T) {
 	})
 }
 
+// TestRareHeartbeats: a Heartbeat of many years means no heartbeats, also at another node.
+func TestRareHeartbeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, polling, streamable.Config{Heartbeat: 50 * 365 * 24 * time.Hour}, func(context.Context, string, func(string) error) (int, string) {
+			time.Sleep(time.Second)
+			return http.StatusOK, `{"a":1}`
+		})
+		defer p.stop()
+		c := p.a.carry(p.a.do(http.MethodPost, "x"), -1)
+		synctest.Wait()
+		c.cancel()
+		c.wait()
+		got := p.b.carry(p.b.do(http.MethodGet, "", "Last-Event-ID: "+c.events()[0].id), -1).wait()
+		if beats := strings.Count(got.text(), ": \n\n"); len(got.events()) != 1 || beats > 1 {
+			t.Errorf("%d heartbeats, and the events %v", beats, got.events())
+		}
+	})
+}
+
 // TestPollWhileStopping: a node that stops gives accepted calls their time, and their clients
 // find the answers at another node until then.
 func TestPollWhileStopping(t *testing.T) {
