@@ -111,8 +111,9 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 }
 
 // write writes the files of the module, and completes it. If it is interrupted, it removes them again, because the
-// next attempt needs an empty directory.
+// next attempt needs an empty directory. The directory itself stays if it was there before.
 func (a *cli) write(ctx context.Context, p *project, files map[string][]byte) error {
+	_, before := os.Lstat(p.target)
 	for name, text := range files {
 		path := filepath.Join(p.target, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -127,8 +128,11 @@ func (a *cli) write(ctx context.Context, p *project, files map[string][]byte) er
 		return nil
 	}
 	if ctx.Err() != nil {
-		for _, name := range slices.Concat(slices.Collect(maps.Keys(files)), []string{"go.sum", ".github/workflows", ".github", ""}) {
+		for _, name := range slices.Concat(slices.Collect(maps.Keys(files)), []string{"go.sum", ".github/workflows", ".github"}) {
 			_ = os.Remove(filepath.Join(p.target, filepath.FromSlash(name))) // a directory with other files stays
+		}
+		if before != nil {
+			_ = os.Remove(p.target)
 		}
 	}
 	return fmt.Errorf("the module in %s is not complete: %w", p.target, err)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -190,11 +189,14 @@ func TestNewInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, before := range []string{"", "LICENSE", ".github/CODEOWNERS"} {
+	for _, before := range []string{"", ".", "LICENSE", ".github/CODEOWNERS"} {
 		p := &project{Name: "notes", Module: "notes", target: filepath.Join(t.TempDir(), "notes"), Dir: filepath.Join("..", "..")}
 		kept := filepath.Join(p.target, filepath.FromSlash(before))
-		if before != "" {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(kept), 0o750), os.WriteFile(kept, nil, 0o600)); err != nil {
+		if before != "" && os.MkdirAll(filepath.Dir(kept), 0o750) != nil || before == "." && os.Mkdir(p.target, 0o750) != nil {
+			t.Fatal("no directory")
+		}
+		if filepath.Base(before) != "." {
+			if err := os.WriteFile(kept, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -205,8 +207,9 @@ func TestNewInterrupted(t *testing.T) {
 		if err := (&cli{errs: io.Discard}).write(ctx, p, files); err == nil {
 			t.Error("no error")
 		}
-		if left, _ := os.ReadDir(p.target); len(left) > 1 || (len(left) == 1) != (before != "") { // the directory may be gone
-			t.Errorf("with %q: left %v", before, left)
+		left, err := os.ReadDir(p.target)
+		if len(left) > 1 || (len(left) == 1) != (filepath.Base(before) != ".") || (err == nil) != (before != "") {
+			t.Errorf("with %q: left %v, %v", before, left, err)
 		}
 	}
 }
