@@ -111,10 +111,10 @@ func nearServers(name string) string {
 	var names []string
 	var broken strings.Builder
 	for _, one := range configuredIn(namedFiles()) {
-		switch one.Name {
-		case "":
+		switch {
+		case one.Name == "":
 			broken.WriteString("\n" + one.Problem)
-		case name:
+		case one.Name == name && one.Problem != "":
 			fmt.Fprintf(&broken, "\n%s in %s: %s", name, one.File, one.Problem)
 		}
 		if one.Runs != "" && !slices.Contains(names, one.Name) {

@@ -78,6 +78,7 @@ func TestBrokenName(t *testing.T) {
 		`{"mcpServers":{"shop":{"commnd":"x"}}}`: "\nshop in mcp.json: it has no command and no URL\n",
 		`{"mcpServers":{"shop":3}}`:              "\nshop in mcp.json: the entry does not have the members of a server\n",
 		`{"mcpServers":{"shop":{"command":`:      "\nmcp.json is invalid JSON: ",
+		`{"mcpServers":{"shop":{"command":"no-shop"},"no-shop":{"url":"https://shop.example"}}}`: "Go package\ndid you mean no-shop?\n",
 	} {
 		if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
 			t.Fatal(err)
