@@ -52,7 +52,7 @@ func TestOddFiles(t *testing.T) {
 func TestInstallSameName(t *testing.T) {
 	dirs := ownHome(t)
 	var programs []string
-	for _, name := range []string{"one/server", "two/server", "kagami"} {
+	for _, name := range []string{"one/server.exe", "two/server.exe", "kagami.exe"} {
 		program := filepath.Join(dirs.home, "programs", filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o700), os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700)); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
