@@ -1,5 +1,5 @@
 // What the page knows, in one place. change() is the only way to write it.
-import { useState, useEffect } from './vendor/preact.js';
+import { useState, useLayoutEffect } from './vendor/preact.js';
 import { ask, follow, getJSON, getExact, secret } from './api.js';
 import { parse, plainOf, get, write } from './json.js';
 
@@ -22,10 +22,11 @@ export function change(fields) {
   });
 }
 
-// useStore draws a component again with each change.
+// useStore draws a component again with each change. It listens from the drawing on: an effect would run
+// after the browser's next frame, and miss the changes before that.
 export function useStore() {
   const [, draw] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listen = () => draw(n => n + 1);
     listeners.add(listen);
     return () => listeners.delete(listen);

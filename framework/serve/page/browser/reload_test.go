@@ -74,3 +74,15 @@ func TestReloadOfTemplate(t *testing.T) {
 	b.keys(kb.Enter, input.ModifierCtrl)
 	b.sees("h1", "weather://Kyoto")
 }
+
+// TestStateBeforeFirstFrame: a page that has read the whole state before the browser draws its first frame
+// shows the state. Effects wait for a frame or a timer, and both may be late on a slow machine.
+func TestStateBeforeFirstFrame(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`window.requestAnimationFrame = () => 0;
+		const plain = window.setTimeout;
+		window.setTimeout = (done, ms = 0) => plain(done, Math.max(ms, 1000));`)
+	b.open(serve(t, taker(t, "pick", `{"type":"object","properties":{"a":{"type":"string"}}}`)))
+	b.sees(".live", "connected in memory")
+	b.sees(".rail", "pick")
+}
