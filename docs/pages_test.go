@@ -24,7 +24,8 @@ var (
 	fullStop   = regexp.MustCompile(`[.!?]["')*]*\s+`)
 )
 
-// guideParts are what each guide has: at its beginning what the reader will have, and the next page.
+// guideParts are the parts that each guide must have: a sentence about what the reader will have,
+// and the next page.
 var guideParts = map[string]*regexp.Regexp{
 	"a sentence with \"After this page\" or \"At the end of this page\"": regexp.MustCompile(`(After|At the end of) this page`),
 	"a line \"Next: [page](page.md)\"":                                   regexp.MustCompile(`(?m)(^|\. )Next: \[[^\]]+\]\([^)]+\)`),

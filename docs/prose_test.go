@@ -72,7 +72,8 @@ func checkProse(t *testing.T, path string) {
 // shortText is the number of words of the shortest string that is checked.
 const shortText = 4
 
-// bannedIn returns a text in one line, and the first banned construction; "" if it has none.
+// bannedIn returns the first banned construction in a text, and the text in one line. It returns ""
+// if the text has none.
 func bannedIn(source string) (text, found string) {
 	text = strings.Join(strings.Fields(source), " ")
 	checked := text

@@ -10,7 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Steps that measure agree on when the call began, and each call begins anew.
+// TestBegan checks that all steps of a call see the same start time, and that each call has its
+// own.
 func TestBegan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -351,7 +351,7 @@ func TestOutcome(t *testing.T) {
 		{t.Context(), nil, &protocol.Error{Code: protocol.CodeInternal}, framework.OutcomeFailed},
 		{t.Context(), nil, protocol.Faultf(protocol.FaultInternal, "x"), framework.OutcomeFailed},
 		{t.Context(), nil, errors.New("x"), framework.OutcomeFailed},
-		{t.Context(), nil, context.Canceled, framework.OutcomeFailed}, // somebody else's
+		{t.Context(), nil, context.Canceled, framework.OutcomeFailed}, // of another context
 		{cancelled, nil, fmt.Errorf("x: %w", context.Canceled), framework.OutcomeCancelled},
 		{cancelled, ok, nil, framework.OutcomeOK},
 	} {

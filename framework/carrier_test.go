@@ -113,9 +113,9 @@ type stateless struct{}
 func (stateless) Find() (*transport.Connection, error) { return nil, nil } //nolint:nilnil // the request names none
 func (stateless) Open() (*transport.Connection, error) { return nil, transport.ErrNoSession }
 
-// Arguments with a header tag are compared with the headers of the request
-// (2026-07-28 basic/transports/streamable-http "Custom Headers from Tool
-// Parameters"), those of tools added at run time included.
+// TestMirroredArguments checks that arguments with a header tag are compared with the headers of
+// the request, also for tools that are added at run time (2026-07-28
+// basic/transports/streamable-http "Custom Headers from Tool Parameters").
 func TestMirroredArguments(t *testing.T) {
 	t.Parallel()
 	type in struct {

@@ -49,9 +49,9 @@ func (w *witness) take() []string {
 	return slices.Clone(w.seen)
 }
 
-// What scopes refuse is seen by the steps of PhaseTrace, by whatever way it was asked
-// for, and by no others. Whatever those make of it, the answer is that of a server that
-// does not have it.
+// TestWitnesses checks that only steps of PhaseTrace see a call that scopes refuse, whatever its
+// method. Whatever these steps return, the answer is the same as for a component that does not
+// exist.
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	answers := map[string]func(*framework.Result, error) (*framework.Result, error){

@@ -47,7 +47,7 @@ func TestFunc(t *testing.T) {
 	}
 }
 
-// Params of a group are those of its plain functions.
+// TestParamsOfGroup checks that the Params of a group apply to its plain functions.
 func TestParamsOfGroup(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Add(framework.Group("g",

@@ -43,7 +43,7 @@ func TestGatherAsksInOrder(t *testing.T) {
 	}
 }
 
-// messages are those of the questions since the last call of it, in order of arrival.
+// messages returns the messages of the questions since its last call, in order of arrival.
 func (p *peer) messages() (all string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

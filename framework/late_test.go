@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// TestAskAfterTheCall: a goroutine that outlives its handler is told that it asks too late, and not that the client
-// cannot answer.
+// TestAskAfterTheCall checks the error for a goroutine that outlives its handler: it asks too late.
+// The error must not blame the client.
 func TestAskAfterTheCall(t *testing.T) {
 	t.Parallel()
 	over, asked := make(chan struct{}), make(chan error, 1)

@@ -298,8 +298,8 @@ func TestTimeoutIsNotTheUsersError(t *testing.T) {
 	dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("mine")
 }
 
-// TestExtensions: those that the program declares are told on all revisions; that of tasks
-// stands beside them where the revision has it.
+// TestExtensions checks that all revisions declare the extensions of the program. Revisions with
+// the tasks extension also declare it.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet(

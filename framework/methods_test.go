@@ -138,7 +138,8 @@ func TestMethodNames(t *testing.T) {
 	}
 }
 
-// A place is that of the declaration, however the method came to the receiver.
+// TestMethodPlaces checks that a fault names the place of the declaration, however the receiver got
+// the method.
 func TestMethodPlaces(t *testing.T) {
 	t.Parallel()
 	report := faultsOf(t, quiet().Add(framework.Methods(&outer{inner: inner{&deep{}}, doer: new(deep)})))

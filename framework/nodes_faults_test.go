@@ -312,14 +312,14 @@ func TestNodesAnswersFillTheClaims(t *testing.T) {
 	}
 }
 
-// TestNodesLostReplies: whichever change of a task the store makes without saying so, who
-// listens is told of each status, and a handler that was cancelled ends at once.
+// TestNodesLostReplies checks changes of a task that the store makes without a reply. A listener
+// still receives each status, and a handler that was cancelled ends at once.
 func TestNodesLostReplies(t *testing.T) {
 	for what, lost := range map[string]int32{"question": 1, "answer": 2, "end": 3} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				p, updates := losing(t, lost, func(ctx context.Context, _ struct{}) (string, error) {
-					time.Sleep(time.Second) // until somebody listens
+					time.Sleep(time.Second) // until the client listens
 					answer, err := framework.Elicit[name](ctx, "Who?")
 					return answer.Name, err
 				})

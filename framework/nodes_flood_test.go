@@ -26,7 +26,7 @@ func TestNodesFloodOfOneClient(t *testing.T) {
 				synctest.Wait()
 				slow := time.Second
 				h.publish = func() error { time.Sleep(slow); slow = 0; return nil }
-				all[1].ResourceUpdated(t.Context(), "x://1") // is being told
+				all[1].ResourceUpdated(t.Context(), "x://1") // is being published
 				synctest.Wait()
 				all[1].ResourceUpdated(t.Context(), "x://2") // waits
 				for i := range flood.frames {

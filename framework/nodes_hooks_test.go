@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// hooks are told of, or stand in the way of, what a store does.
+// hooks observe what a store does, or make it fail.
 type hooks struct {
 	update  func() error        // before an Update
 	updated func(r task.Record) // after an Update

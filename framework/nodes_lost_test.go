@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/change"
 )
 
-// TestNodesBusWasAway: what is told while the bus is away arrives all the same.
+// TestNodesBusWasAway checks that updates that are published while the bus is away still arrive.
 func TestNodesBusWasAway(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &hooks{}
@@ -32,7 +32,7 @@ func TestNodesBusWasAway(t *testing.T) {
 			if tries.Add(1) > 1 {
 				return nil
 			}
-			time.Sleep(time.Second) // the others are told meanwhile
+			time.Sleep(time.Second) // the other updates come meanwhile
 			return errors.New("away")
 		}
 		for _, uri := range []string{"x://1", "x://2", "x://3"} {
@@ -49,7 +49,7 @@ func TestNodesBusWasAway(t *testing.T) {
 	})
 }
 
-// oblivious is a bus that says, when it is told to, that messages may have been lost.
+// oblivious is a bus that reports, for each value from lose, that messages may have been lost.
 type oblivious struct {
 	*memory.Store
 	lose chan struct{}
@@ -74,8 +74,9 @@ func (c obliviousChanges) Subscribe(ctx context.Context, fn func([]byte)) error 
 	}
 }
 
-// TestNodesBusLosesMessages: clients are told of the resources that they watch, because these may have
-// changed, and of no others; however often it happens, not more than once in a second.
+// TestNodesBusLosesMessages checks that clients are notified of the resources that they watch, and
+// of no others, because these may have changed. However often messages are lost, that happens at
+// most once in a second.
 func TestNodesBusLosesMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		lose := make(chan struct{})

@@ -130,7 +130,8 @@ func TestEmptyIsAbsent(t *testing.T) {
 	}
 }
 
-// TestEmptyRichIsAbsent: an empty value of a Rich[json.RawMessage] is left out like a nil one.
+// TestEmptyRichIsAbsent checks that an empty value of a Rich[json.RawMessage] is left out like a
+// nil one.
 func TestEmptyRichIsAbsent(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]json.RawMessage{"nil": nil, "empty": {}} {

@@ -84,13 +84,13 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Effects have keys of their own, whatever is in their names: one in another is told from
-// one whose name looks like its path.
+// TestOnceKeys checks that each effect has a key of its own. An effect inside another does not have
+// the key of an effect with a name like its path.
 func TestOnceKeys(t *testing.T) {
 	t.Parallel()
 	bothEras(t, func(t *testing.T, rev protocol.Revision) {
 		var keys []string
-		// once runs an effect, and in it those of the keys inside.
+		// once runs an effect. Inside it, it runs an effect for each of the keys inside.
 		once := func(ctx context.Context, key string, inside ...string) {
 			_, err := framework.Once(ctx, key, func(ctx context.Context) (struct{}, error) {
 				keys = append(keys, framework.IdempotencyKey(ctx))

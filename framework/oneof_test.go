@@ -12,7 +12,8 @@ import (
 
 type shape interface{ area() float64 }
 
-// Who has no app does not know what stands behind an interface, and is told so.
+// TestUnionWithoutApp checks the error of DecodeJSON outside of an app: only an app knows the
+// structs of an interface.
 func TestUnionWithoutApp(t *testing.T) {
 	t.Parallel()
 	type drawing struct {

@@ -27,7 +27,7 @@ type gallery []framework.Image
 
 func (gallery) MarshalJSON() ([]byte, error) { return []byte(`"gallery"`), nil }
 
-// hit, scored and told have the methods of what they embed, and are none.
+// hit, scored and told have the methods of the types that they embed. They are still not results.
 type (
 	hit struct {
 		protocol.Link

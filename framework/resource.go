@@ -48,7 +48,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 	if problem := uriProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Use an absolute URI, such as "config://app"`)
 	}
-	m.doubtURI(b, m.name)
+	m.warnBrowserURI(b, m.name)
 	out := b.read(m, reflect.TypeFor[Out]())
 	if out == nil {
 		return
@@ -86,9 +86,10 @@ func uriProblem(uri string) string {
 	return ""
 }
 
-// doubtURI warns if clients that build URIs by the URL standard, such as the Python SDK, write a URI
-// that begins like uri in another way than protocol.NormalURI. They then never find the resource.
-func (m *member) doubtURI(b *builder, uri string) {
+// warnBrowserURI warns if some clients write a URI that begins like uri differently from
+// protocol.NormalURI. These clients, such as the Python SDK, build URIs by the URL standard of
+// browsers. They then never find the resource.
+func (m *member) warnBrowserURI(b *builder, uri string) {
 	u, err := url.Parse(uri)
 	if err != nil {
 		return

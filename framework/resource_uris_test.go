@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// TestContentsHaveURIs: clients refuse a whole result for a resource without a URI, so
-// none leaves the server, whoever made it.
+// TestContentsHaveURIs checks that no resource without a URI leaves the server, wherever it was
+// made: clients refuse a whole result with one.
 func TestContentsHaveURIs(t *testing.T) {
 	t.Parallel()
 	embedded := framework.Embedded{Contents: framework.Contents{Text: "x"}}

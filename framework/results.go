@@ -62,7 +62,7 @@ func (r Rich[T]) extras() (content Content, meta protocol.Meta, isError bool) {
 	return r.Content, r.Meta, r.IsError
 }
 
-// shape is how a value of a Go type becomes a result.
+// shape is the form of a result that a Go type is written as.
 type shape uint8
 
 const (

@@ -255,7 +255,8 @@ func TestZeroServer(t *testing.T) {
 	}
 }
 
-// What was declared stays declared: a client that is told of a change asks for the list.
+// TestLastOneRemoved checks that capabilities stay declared, because a client that is notified of a
+// change requests the list.
 func TestLastOneRemoved(t *testing.T) {
 	t.Parallel()
 	tool, prompt := framework.Tool("t", none), framework.Prompt("p", func(context.Context, struct{}) (framework.Messages, error) { return nil, nil })

@@ -212,8 +212,9 @@ func sameButFor(got, absent *wireError, id string, hidden []string) bool {
 		masked(string(got.Data), id) == masked(string(absent.Data), "absent")
 }
 
-// TestUpdatesHideWhatScopesHide: whoever watches a resource hears of those below it, but
-// not by the names of those that callers need scopes for, unless he watches these.
+// TestUpdatesHideWhatScopesHide checks that a client that watches a resource is notified of the
+// resources below it. If these need scopes, the notification does not contain their URIs, unless
+// the client watches them.
 func TestUpdatesHideWhatScopesHide(t *testing.T) {
 	t.Parallel()
 	type key struct {

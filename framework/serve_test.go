@@ -175,7 +175,7 @@ func TestServedOnce(t *testing.T) {
 	}
 }
 
-// TestShutdownThatWaitsForItself: hooks are told at once.
+// TestShutdownThatWaitsForItself checks that Shutdown returns an error at once if a hook calls it.
 func TestShutdownThatWaitsForItself(t *testing.T) {
 	t.Parallel()
 	for name, hook := range map[string]func(*framework.App, func(context.Context, *framework.Server) error) *framework.App{
@@ -355,8 +355,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestTasksOfAClientThatLeft: a client that has closed stdin and then sends a signal kills the program soon. Its
-// tasks do not delay OnStop until the end of the grace period.
+// TestTasksOfAClientThatLeft checks a client that closes stdin and then sends a signal. It kills
+// the program soon, so its tasks must not delay OnStop until the end of the grace period.
 func TestTasksOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ signal, ends time.Duration }{

@@ -383,7 +383,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 	}
 	cancel()
 	go func() { running.Wait(); s.engine.CarriersEnded() }()
-	hurry := ctx // a client that has closed stdin and then ends ctx does not wait for its tasks
+	hurry := ctx // a client that has closed stdin and then ends ctx must not wait for its tasks
 	if left > 0 {
 		hurry = context.WithoutCancel(ctx)
 	}

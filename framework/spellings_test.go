@@ -243,7 +243,8 @@ func TestTemplateInAnotherSpelling(t *testing.T) {
 	}
 }
 
-// TestDoubtfulURIs: Build warns of URIs that clients with the URL standard of browsers never send.
+// TestDoubtfulURIs checks that Build warns of URIs that clients with the URL standard of browsers
+// never send.
 func TestDoubtfulURIs(t *testing.T) {
 	t.Parallel()
 	type p struct {

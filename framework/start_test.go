@@ -30,8 +30,8 @@ func connect(ctx context.Context, s *framework.Server) error {
 
 func begin(ctx context.Context, s *framework.Server) error { return s.Start(ctx) }
 
-// TestStartIsNotItsOwnClient: a function of OnStart that uses its own server is told at
-// once, whoever starts it, and need not fail.
+// TestStartIsNotItsOwnClient checks that a function of OnStart gets an error at once if it uses its
+// own server. It need not return the error, and it does not matter what starts the server.
 func TestStartIsNotItsOwnClient(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(context.Context, *framework.Server) error{
@@ -72,8 +72,8 @@ func TestStartIsNotItsOwnClient(t *testing.T) {
 	}
 }
 
-// TestStartThatWaitsForItself is told of in the log, once: who uses another context than
-// that of OnStart cannot be recognized.
+// TestStartThatWaitsForItself checks that the log has one warning if a function of OnStart uses its
+// own server with another context. The framework cannot recognize such a call.
 func TestStartThatWaitsForItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestTasksThatAreOverCostOne(t *testing.T) {
 		p.frame(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":` +
 			p.params("subscriptions/listen", `{"notifications":{"taskIds":[`+strings.Join(slices.Repeat(ids, 64), ",")+`]}}`) + `}`)
 	}()
-	<-told // the acknowledgement; now it waits until somebody takes the first task
+	<-told // the acknowledgement; now it waits until a worker takes the first task
 	if more := int64(heap()) - int64(before); more > tasks*size/2 && !raceEnabled {
 		t.Errorf("it holds %d KiB", more>>10)
 	}

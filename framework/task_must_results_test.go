@@ -35,7 +35,7 @@ func mustBlockWhileAsking(t *testing.T) {
 	if s := p.get(id); s.Status != "input_required" {
 		t.Fatalf("it is %s", s.Status)
 	}
-	// Each answer runs the handler anew: 1 s, 2 s and 3 s of work.
+	// Each answer runs the handler again: 1 s, 2 s and 3 s of work.
 	r := p.byID("tasks/result", id)
 	if took := time.Since(began); took < 2*time.Minute || r.text() != "done" {
 		t.Errorf("after %v: %s", took, r.Result)

@@ -478,7 +478,7 @@ func mustNotRelyOnNews(t *testing.T) {
 	if got := dialHolder(t, h).tool("user", `{}`).text(); got != "Ada" || len(h.got("tasks/get")) != 5 {
 		t.Errorf("%q, looked at %v", got, h.got("tasks/get"))
 	}
-	// What is told of a task is no reason to believe it.
+	// A notification about a task is not proof of its status.
 	h = &holder{after: 5 * time.Second, status: "completed", result: adaHeld}
 	p := dialHolder(t, h)
 	time.AfterFunc(2500*time.Millisecond, func() { p.status("completed") })

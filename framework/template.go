@@ -125,9 +125,9 @@ func (k *variablePlan) uri(p reflect.Value) string {
 	return uri
 }
 
-// uriOf returns the URI of a template with the values, or "" if it would be read with others. A read
-// first matches the normal form of a URI, so https://{name}/ cannot carry capital letters. If the normal
-// form does not match, as for https://{name}, the read matches the URI itself.
+// uriOf returns the URI of a template with the values. It returns "" if a read of the URI would
+// return other values: a read matches the normal form of a URI, so https://{name} cannot carry
+// capital letters.
 func uriOf(template *uritemplate.Template, values map[string]string) string {
 	uri, err := template.Build(values)
 	if err != nil {
@@ -142,8 +142,9 @@ func uriOf(template *uritemplate.Template, values map[string]string) string {
 	return uri
 }
 
-// takes reports whether a read gives back a value of a variable from a URI with the value.
-func takes(template *uritemplate.Template, variable, value string) bool {
+// keepsValue reports whether a URI can carry a value of a variable, so that a read gets the same
+// value.
+func keepsValue(template *uritemplate.Template, variable, value string) bool {
 	values := make(map[string]string)
 	for _, name := range template.Variables() {
 		values[name] = "1"
@@ -172,7 +173,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	}
 	template := t.template
 	literal, _, _ := strings.Cut(m.name, "{")
-	m.doubtURI(b, literal[:strings.LastIndexByte(literal, '/')+1])
+	m.warnBrowserURI(b, literal[:strings.LastIndexByte(literal, '/')+1])
 	if !in.open {
 		known := planOf(in.plan, t.template)
 		t.latest.Store(known)
@@ -183,7 +184,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
 	m.entry.Match = m.handler.matcher(template)
-	m.entry.Complete = b.completion(m, in.plan, func(variable, value string) bool { return takes(template, variable, value) })
+	m.entry.Complete = b.completion(m, in.plan, func(variable, value string) bool { return keepsValue(template, variable, value) })
 	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var vars map[string]string
 		if h := callCtxFrom(ctx); h != nil {

@@ -46,7 +46,8 @@ type unready struct{ door }
 
 func (unready) Ready() error { return errors.New("no issuer") }
 
-// An authenticator that can let nobody in is the same.
+// TestAuthenticatorThatIsNotReady checks that an authenticator that cannot accept a caller is
+// treated as a missing one.
 func TestAuthenticatorThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	var report *framework.BuildError

@@ -28,9 +28,9 @@ func post(t *testing.T, h http.Handler, header map[string]string, frame string) 
 	return w.Code, w.Header(), w.Body.String()
 }
 
-// Where the status follows the error it is 429; clients of a handshake revision, of
-// which some end their session at a status that is no success, get 200. Both are told
-// when to come back, in whole seconds.
+// TestRateLimitOverHTTP checks that the status is 429 on revisions with statuses for errors.
+// Clients of a handshake revision get 200, because some of them end their session at any other
+// status. Both responses contain, in whole seconds, when to come back.
 func TestRateLimitOverHTTP(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -196,7 +196,7 @@ func TestLoggingHidesSecretsOfURIs(t *testing.T) {
 	}
 }
 
-// Where no other step measures, the duration is that of the call all the same.
+// TestLoggingMeasures checks that the duration covers the call even if no other step measures it.
 func TestLoggingMeasures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -370,7 +370,8 @@ func TestLoggingSample(t *testing.T) {
 	}
 }
 
-// A logger of a higher level costs the line, and nothing is told to clients.
+// TestLoggingLevel checks that a logger with a higher level writes no line, and that clients get no
+// log message either.
 func TestLoggingLevel(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet().Use(middleware.Logging()).Add(doing(nothing)))

@@ -71,10 +71,8 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// A step that makes the call again when it was told to is let through, though to those
-// who measure it is one call.
-// Completions are to be limited as well (server/utilities/completion "Security"), and do
-// not use up the calls of whoever types.
+// TestRateLimitCompletions checks that completions are limited, too (server/utilities/completion
+// "Security"), and do not use up the calls of a user who types.
 func TestRateLimitCompletions(t *testing.T) {
 	t.Parallel()
 	type key struct {
@@ -107,6 +105,7 @@ func TestRateLimitCompletions(t *testing.T) {
 	}
 }
 
+// TestRateLimitMadeAgain checks that a call passes if a step makes it again after the wait.
 func TestRateLimitMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -404,7 +403,7 @@ func TestRateLimitStoreFails(t *testing.T) {
 	}
 }
 
-// odd is a store whose bucket is what somebody else wrote there.
+// odd is a store with a bucket that another program wrote.
 type odd struct {
 	claim.Store
 	held []byte

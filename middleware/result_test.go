@@ -113,7 +113,8 @@ func TestCheckOutput(t *testing.T) {
 	}
 }
 
-// Without WithErrorDetail the client is told nothing of what is wrong inside.
+// TestCheckOutputIsInternal checks that, without WithErrorDetail, the client does not see what is
+// wrong inside.
 func TestCheckOutputIsInternal(t *testing.T) {
 	t.Parallel()
 	app, logs := watched()

@@ -117,8 +117,8 @@ func (f mustFail) once(t *testing.T) {
 	}
 }
 
-// A call or a wait in t.Cleanup is told at once why there is nothing: the test's context
-// has ended by then.
+// TestCallInCleanup checks that a call or a wait in t.Cleanup fails at once. The failure contains
+// the reason: the context of the test has ended.
 func TestCallInCleanup(t *testing.T) { //nolint:tparallel // it looks at what each subtest left
 	t.Parallel()
 	for name, use := range map[string]func(*testkit.Session){

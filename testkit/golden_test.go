@@ -35,7 +35,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where a revision's list is that of the newest there is no file.
+	// A revision with the same list as the newest revision has no file.
 	for _, name := range []string{"tools.golden.json", "tools.2024-11-05.golden.json", "prompts.golden.json"} {
 		if !slices.Contains(files, filepath.Join("testdata", name)) {
 			t.Errorf("no %s in %q", name, files)
@@ -77,8 +77,8 @@ func TestGoldenWithWindowsLines(t *testing.T) {
 	})
 }
 
-// Files are written with the flag, those of older revisions only where they differ.
-// Not parallel: the flag and the directory are the process's.
+// TestGoldenUpdate checks that the flag makes the files, and files for older revisions only if they
+// differ. It is not parallel, because the flag and the directory belong to the process.
 func TestGoldenUpdate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	old := flag.Lookup("testkit.update").Value.String()
@@ -258,7 +258,7 @@ func TestOrdered(t *testing.T) {
 	}, testkit.Ordered())
 }
 
-// The files that broken compares with are those of this app.
+// TestShop compares the app with the files that broken uses.
 func TestShop(t *testing.T) {
 	t.Parallel()
 	testkit.New(t, shop(find())).Golden("shop/tools")

@@ -16,7 +16,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// kept is what somebody was given, as a text that is made anew each time, and as it was then.
+// kept is a value that was passed to a handler or a client, as a text made from it now, and as the
+// text at that time.
 type kept struct {
 	live func() string
 	was  string

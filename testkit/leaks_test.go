@@ -145,7 +145,8 @@ func TestExchangeIsBounded(t *testing.T) {
 	}
 }
 
-// A task that goes on when the test ends is told to end. One that does not listen is named.
+// TestTasksLeftRunning checks that a task that is still running when the test ends is cancelled.
+// The error names a task that ignores the cancellation.
 func TestTasksLeftRunning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 // asFailing makes the test binary run a test that fails.
 const asFailing = "TESTKIT_FAILING"
 
-// What fails in a goroutine of the client, of the server or of a cleanup is told at the
-// line of the test that waits for it.
+// TestFailuresAreAtTheLineOfTheTest checks failures in a goroutine of the client, of the server or
+// of a cleanup. They are reported at the line of the test that waits for it.
 func TestFailuresAreAtTheLineOfTheTest(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailing$")

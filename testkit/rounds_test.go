@@ -178,7 +178,7 @@ func TestRoundsOfAllKinds(t *testing.T) {
 	r.Answer(testkit.Decline).Result().IsError().Mentions("declined")
 }
 
-// TestExpiryInABubble: the clock of a bubble and that of Expire agree.
+// TestExpiryInABubble checks that Expire uses the clock of the bubble.
 func TestExpiryInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -386,7 +386,7 @@ func stories() []story {
 	}
 }
 
-// worlds are those of the subtests.
+// worlds has a world for each subtest.
 type worlds struct{ sync.Map }
 
 func (ws *worlds) of(t testing.TB) *world {

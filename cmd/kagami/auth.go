@@ -276,8 +276,8 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 	return flow.HTTP(), nil
 }
 
-// storeless sends requests without a token. If the server wants one, it returns why the store has
-// none.
+// storeless sends requests without a token. If the server wants a token, it returns the error of
+// the store.
 type storeless struct{ err error }
 
 // Do sends r.

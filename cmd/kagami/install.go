@@ -161,8 +161,9 @@ func (f *configFile) mine(name, written string) (string, error) {
 	return written, nil
 }
 
-// another returns an error if the file has the name for another program or URL. It is for names that were not given
-// with --name: many programs are named server, and the second must not replace the first.
+// another returns an error if the file has the name for another program or URL. It is for names
+// that were not given with --name: many programs have the name server, and the second must not
+// replace the first.
 func (f *configFile) another(r *clients.Server) error {
 	all, err := f.servers()
 	if err != nil {

@@ -105,8 +105,8 @@ func serversNamed(name string) []namedServer {
 	return found
 }
 
-// nearServers returns the question whether a name in a configuration was meant, or "". It also reports a file
-// that cannot be read, and an entry of this name that is not a server.
+// nearServers returns a question that suggests similar names of servers in configurations, or "".
+// It also reports a file that cannot be read, and an entry of this name that is not a server.
 func nearServers(name string) string {
 	var names []string
 	var broken strings.Builder

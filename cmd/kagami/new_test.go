@@ -184,7 +184,8 @@ func TestNewUsage(t *testing.T) {
 	}
 }
 
-// TestNewInterrupted checks that nothing is left of a module that was interrupted, but what was there before.
+// TestNewInterrupted checks that an interrupted command removes its files, and keeps the files that
+// were there before.
 func TestNewInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -107,7 +107,8 @@ func (w *watcher) isSource(file string) bool {
 	return slices.ContainsFunc(w.embedded, func(e embedding) bool { return e.has(file) })
 }
 
-// isGone reports whether a watched directory was removed or moved away. It must be awaited then.
+// isGone reports whether a watched directory was removed or moved away. The caller must then wait
+// for it to come back.
 func (w *watcher) isGone(event fsnotify.Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// balancer is a reverse proxy before nodes. It picks one anew for each POST and each
-// connection: whoever asked is as unlikely as can be to be answered by chance.
+// balancer is a reverse proxy before nodes. It picks a node at random for each POST and each
+// connection, so an answer rarely reaches the node that asked.
 type balancer struct {
 	url   string
 	nodes []*backend

@@ -133,8 +133,8 @@ func (s *strain) finish(t *testing.T) {
 	}
 }
 
-// outcome is that of a task. A node that was refused by Redis says for up to a second that
-// it cannot reach it, and that one may try again.
+// outcome returns the outcome of a task. After Redis has refused a node, the node answers for up to
+// a second that it cannot reach Redis and that the client may try again.
 func outcome(ctx context.Context, made *client.Task) (*protocol.CallToolResult, error) {
 	for {
 		result, err := made.Wait(ctx)

@@ -310,7 +310,7 @@ func asker(question string) string {
 	return "?"
 }
 
-// text is that of a result.
+// text returns the text of a result.
 func text(r *protocol.CallToolResult) string {
 	if r == nil || len(r.Content) == 0 {
 		return ""

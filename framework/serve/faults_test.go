@@ -19,9 +19,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// TestHTTPClientVanishes: whoever leaves in the middle of a call, and however, leaves
-// nothing behind. On 2026-07-28 the handler learns of it (basic/transports/streamable-http
-// "Cancellation"); on the others it goes on, and its answer waits for who comes back.
+// TestHTTPClientVanishes checks that a client that leaves in the middle of a call leaves nothing
+// behind. On 2026-07-28 the context of the handler ends (basic/transports/streamable-http
+// "Cancellation"). On the other revisions the handler goes on, and its answer is kept for a client
+// that comes back.
 func TestHTTPClientVanishes(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		// A heartbeat would find out, too.

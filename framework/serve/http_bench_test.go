@@ -16,9 +16,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// BenchmarkHTTP: client and server share the process and the machine's cores. What is
-// told apart is our part: xEcho is how many times longer a request takes than one to a
-// bare Fiber app that sends the same bytes, asked by the same client, in turns with ours.
+// BenchmarkHTTP measures requests with the client and the server in one process, on the same cores.
+// The part of Kagami is xEcho: how many times longer a request takes than a request to a bare Fiber
+// app. The app sends the same bytes, the same client asks, and the two take turns.
 //
 //	go test -run '^$' -bench HTTP ./framework/serve
 func BenchmarkHTTP(b *testing.B) {
@@ -215,7 +215,8 @@ func (c *benchClient) roundTrip(request []byte) ([]byte, error) {
 	return c.buf[:n], nil
 }
 
-// benchLength is that of the whole response; -1: not known yet, or chunked.
+// benchLength returns the length of the whole response. It returns -1 if the length is not known
+// yet, or the response is chunked.
 func benchLength(got []byte) int {
 	end := bytes.Index(got, []byte("\r\n\r\n"))
 	if end < 0 {

@@ -100,8 +100,8 @@ func TestInspectShowsRulesWithoutKeyword(t *testing.T) {
 	}
 }
 
-// Whoever may start the program may see all of it: what needs scopes, where things come
-// from, and, as JSON, the chains.
+// TestInspectShowsTheInside checks that a user who may start the program sees everything:
+// components that need scopes, where components come from, and, as JSON, the chains.
 func TestInspectShowsTheInside(t *testing.T) {
 	t.Parallel()
 	refuse := framework.Middleware{Name: "refuse", Phase: framework.PhaseLimit, Wrap: func(framework.Handler) framework.Handler {

@@ -216,8 +216,8 @@ func TestListeningElsewhere(t *testing.T) {
 	}
 }
 
-// TestUpdateOvertakes: what changes on the node that the client listens to, before that
-// has heard that another one has promised to tell it, is told all the same.
+// TestUpdateOvertakes checks an update on the node that the client listens to. It is sent even if
+// this node has not received the subscription yet that another node accepted.
 func TestUpdateOvertakes(t *testing.T) {
 	t.Parallel()
 	c := newApart(t)

@@ -143,8 +143,8 @@ func shortSession(t *testing.T, url string, kind int) {
 	}
 }
 
-// TestQuestionsOfAClientThatLeft closes the input of stdio while a question is open. The call fails, but
-// that is no error of the server.
+// TestQuestionsOfAClientThatLeft closes the input of stdio while a question is open. The call
+// fails, but that is not an error of the server.
 func TestQuestionsOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(context.Context) error{
@@ -154,7 +154,7 @@ func TestQuestionsOfAClientThatLeft(t *testing.T) {
 	} {
 		for _, revision := range protocol.Revisions() {
 			if revision == protocol.Rev20260728 || name == "user" && revision.String() < protocol.Rev20250618.String() {
-				continue // there is no question that waits
+				continue // no question waits
 			}
 			t.Run(name+" "+revision.String(), func(t *testing.T) {
 				t.Parallel()

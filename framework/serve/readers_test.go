@@ -14,8 +14,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// TestConnectionOfARunningHandler: a client whose stream was released asks the next thing on the
-// same connection, and need not wait for the handler, whoever's goroutine that runs in.
+// TestConnectionOfARunningHandler checks that a client with a released stream can send its next
+// request on the same connection. It does not wait for the handler, whatever goroutine the handler
+// runs in.
 func TestConnectionOfARunningHandler(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		release := make(chan struct{})
@@ -41,8 +42,8 @@ func TestConnectionOfARunningHandler(t *testing.T) {
 	})
 }
 
-// TestGoexitOverHTTP: a handler that ends its goroutine, which may be that of its connection, is
-// answered, and so is what its client asks next.
+// TestGoexitOverHTTP checks that a call is answered although its handler ends its goroutine, which
+// may be the goroutine of the connection. The next request of the client is also answered.
 func TestGoexitOverHTTP(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		s := serveFaultApp(t, c, faultLimits{}, faultListener(t), newFaultHub(), newReadersApp(func(context.Context) { runtime.Goexit() }))

@@ -94,7 +94,7 @@ type mixedClient struct {
 	random *rand.Rand
 	number int // of the last call
 	taken  int // answers
-	again  int // those of them that were not the first on their connection
+	again  int // answers that were not the first on their connection
 	used   bool
 	wire   *faultWire // nil: none is open
 }

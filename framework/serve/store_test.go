@@ -80,7 +80,8 @@ func TestStorePrefix(t *testing.T) {
 	}
 }
 
-// TestStoreIsClosed: whoever runs a server in its own program can open the file when that has ended.
+// TestStoreIsClosed checks that a program that runs a server can open the file of the store after
+// the server has ended.
 func TestStoreIsClosed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kept.db")

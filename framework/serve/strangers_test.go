@@ -25,9 +25,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// TestStrangers: whoever asks with what was handed out to another gets, to the byte, the
-// answer for what never was, and changes nothing; on every store, with principals and
-// without.
+// TestStrangers checks requests with an ID that belongs to another caller, on every store, with and
+// without principals. The answer is, to the byte, the same as for an ID that never existed, and
+// nothing changes.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(t *testing.T) framework.Store{
@@ -115,7 +115,7 @@ type guest struct {
 	session  string
 }
 
-// told is an answer, as far as it may tell something.
+// told contains the parts of an answer that may reveal something.
 type told struct {
 	status        int
 	kind, session string

@@ -47,8 +47,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Claims that mean something else to whoever is less strict: they are the issuer's, and
-// the token is refused all the same.
+// TestOddClaims checks that a token is refused if its claims mean something else to a less strict
+// reader, although they come from the issuer.
 func TestOddClaims(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t, "k1")

@@ -42,8 +42,8 @@ func newProver(t testing.TB) *prover {
 	return &prover{key, jwt.SigningMethodES256}
 }
 
-// thumbprint is that of RFC 7638: encoding/json sorts the members of a map, and writes
-// no spaces.
+// thumbprint returns the thumbprint of RFC 7638. encoding/json sorts the members of a map, and
+// writes no spaces.
 func (p *prover) thumbprint() string {
 	raw, err := json.Marshal(jwk(p.key.Public()))
 	if err != nil {

@@ -330,7 +330,7 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// own is an authenticator of a program's own that lets nobody in.
+// own is an authenticator written by a program. It accepts no caller.
 type own struct{ err error }
 
 func (o own) Authenticate(context.Context, http.Header) (*transport.Principal, error) {

@@ -513,8 +513,8 @@ func TestBroker_ErrorsWithStatus200(t *testing.T) {
 	}
 }
 
-// A refresh token that the provider refuses with status 200 ends the grant, and so does a provider
-// that wants to see the user again.
+// TestBroker_BadRefreshTokenWithStatus200 checks that the grant ends if the provider refuses a
+// refresh token with status 200, or wants the user to log in again.
 func TestBroker_BadRefreshTokenWithStatus200(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"bad_refresh_token", "unauthorized_client", "interaction_required", "consent_required", "login_required"} {

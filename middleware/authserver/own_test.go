@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// Our own client logs in on every revision, without being told anything but the URL.
+// TestOwn checks that the client of Kagami logs in on every revision, with nothing but the URL.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	for _, rev := range protocol.Revisions() {

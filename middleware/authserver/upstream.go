@@ -137,7 +137,7 @@ func (b *broker) discover(ctx context.Context) (*upstreamMetadata, error) {
 	}
 	for _, address := range []string{found.Authorize, found.Token, found.Revoke, found.UserInfo} {
 		if err == nil && address != "" && !isConfidential(address) {
-			err = fmt.Errorf("%w: its metadata names %s, which is neither https nor on loopback", errAway, shownText(address))
+			err = fmt.Errorf("%w: its metadata names %s: want https, or http on loopback", errAway, shownText(address))
 		}
 	}
 	switch {

@@ -45,7 +45,7 @@ func put(f *fake, era, method, params string) (result string, code int) {
 	return string(a.Result), 0
 }
 
-// seenBy is what the hook was told.
+// seenBy returns what the hook got.
 func seenBy(a *client.Approval) string {
 	switch a.Kind {
 	case "form":

@@ -407,13 +407,14 @@ func (r *refusing) Write(context.Context, []byte) error {
 		return r.why
 	}
 	end()
-	synctest.Wait() // until the reader has told of it
+	synctest.Wait() // until the reader has reported it
 	return r.why
 }
 
 func (r *refusing) Close() error { return nil }
 
-// TestReasonOfTheEnd: why a connection takes nothing is told, not only that it ended.
+// TestReasonOfTheEnd checks that the error contains the reason why a connection accepts no more
+// frames, and not only that it has ended.
 func TestReasonOfTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, readFirst := range []bool{false, true} {

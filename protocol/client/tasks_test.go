@@ -558,8 +558,8 @@ func TestTasksOverHTTP(t *testing.T) {
 	}
 }
 
-// A server that was restarted may have forgotten who waits for its tasks/result: the
-// client asks anew, unless somebody is answering.
+// TestTaskResultStalls checks that the client sends tasks/result again, because a server that was
+// restarted may have forgotten the first request. While the client answers a question, it does not.
 func TestTaskResultStalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,8 @@ func TestPerRequestKnowsOnlyWhatHasNoHandshake(t *testing.T) {
 	}
 }
 
-// The table is that of the specification's pages, oldest revision first.
+// TestTraits compares the traits with a table of the specification's pages, the oldest revision
+// first.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -133,7 +133,7 @@ func allocationPeer(t testing.TB) (context.Context, *engine.Engine, transport.Ou
 	return p.ctx, p.e, discard
 }
 
-// reporting is a tool that reports progress as often as it is told, and how it did.
+// reporting is a tool that reports progress n times.
 type reporting struct{ n int }
 
 func (r *reporting) handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {

@@ -174,10 +174,10 @@ func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Err
 	x.settle(ctx, outcome)
 }
 
-// settle records the outcome of the round; nil releases its claim.
+// settle records the outcome of the round. If outcome is nil, it releases the claim of the round.
 //
-// Only the goroutine of Serve calls it, and x.record is written by Call.Begin in the handler before
-// that. It takes the record out of x, so further calls do nothing.
+// Only the goroutine of Serve calls it. Call.Begin has written x.record before that, in the handler.
+// settle takes the record out of x, so further calls do nothing.
 func (x *exchange) settle(ctx context.Context, outcome *roundstore.Outcome) {
 	r := x.record
 	if r == nil {

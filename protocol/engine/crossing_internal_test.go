@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// TestWhatCrossesComesOutAsItWentIn fills every type that is written to a store or told to another
-// node, field by field, and reads it back. A field that is added to one, and not written, fails it.
+// TestWhatCrossesComesOutAsItWentIn fills every type that is written to a store or sent to another
+// node, field by field, and reads it back. The test fails for a new field that is not written.
 func TestWhatCrossesComesOutAsItWentIn(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{&taskrecord.Call{}, &taskrecord.Principal{}, &keptSession{}, &nodebus.Message{}, &taskrecord.Question{}} {
@@ -33,8 +33,9 @@ func TestWhatCrossesComesOutAsItWentIn(t *testing.T) {
 	}
 }
 
-// TestPrincipalsCross: a principal is the same where its task runs. A number of a claim may be the name
-// of a tenant, which a float64 would change into that of another.
+// TestPrincipalsCross checks that a principal does not change on its way to the node that runs its
+// task. A number in a claim may identify a tenant, and a float64 could change it into the number of
+// another tenant.
 func TestPrincipalsCross(t *testing.T) {
 	t.Parallel()
 	for name, claims := range map[string]map[string]any{

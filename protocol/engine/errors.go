@@ -26,8 +26,8 @@ var ErrNoAnswer = errors.New("engine: the client did not answer in time")
 // ignored, and it will run again with the answer.
 var ErrPending = replay.ErrPending
 
-// errGone is the error of what waits for a client that has left. Like the end of its session, that is
-// not a fault of the server.
+// errGone is the error of an operation that waits for a client after the client has left. Like the
+// end of a session, it is not a fault of the server.
 var errGone = fmt.Errorf("%w (%w)", errors.New("engine: the connection is gone"), transport.ErrNoSession)
 
 // errLost is the error if another worker has the task.

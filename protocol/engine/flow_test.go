@@ -138,7 +138,7 @@ func TestLogLevels(t *testing.T) {
 	p.ask(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"warning"}}`)
 	shows(t, p.ask(call), `"error"`, `notifications/message`)
 	shows(t, p.next(), `done`)
-	// The session's level is not that of a 2026-07-28 request on the same connection.
+	// A 2026-07-28 request on the same connection does not use the session's log level.
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"talk",`+modernMeta+`}}`), `done`)
 	loud := strings.Replace(modernMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"info",`, 1)
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"talk",`+loud+`}}`), `"info"`)
@@ -402,8 +402,9 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestBatchTakesQuestionBack: a call in a batch leaves a goroutine that still asks. That the
-// question is taken back is told at once, and is no part of the answers.
+// TestBatchTakesQuestionBack checks a call in a batch that leaves a goroutine with an open
+// question. The cancellation of the question is sent at once, and is not a part of the batch of
+// answers.
 func TestBatchTakesQuestionBack(t *testing.T) {
 	t.Parallel()
 	leave, end := make(chan struct{}), make(chan struct{})
@@ -437,8 +438,8 @@ func TestBatchTakesQuestionBack(t *testing.T) {
 	}
 }
 
-// TestNoStream: a client over HTTP that takes one answer and nothing before it cannot be asked,
-// and cannot subscribe; it is told why.
+// TestNoStream checks a client over HTTP that accepts one answer and no messages before it. It
+// cannot be asked and cannot subscribe, and the error contains the reason.
 func TestNoStream(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {

@@ -93,8 +93,8 @@ func saying(client, capabilities, more string) string {
 		`,"io.modelcontextprotocol/clientInfo":{"name":"` + client + `","version":"1"}}}}`
 }
 
-// Requests that say different things of their client are told apart, whether their _meta has
-// come before or not, and whatever else is in it.
+// TestMetasAreToldApart checks that requests with different client information in _meta are
+// distinguished, whether the _meta has come before or not, and whatever else is in it.
 func TestMetasAreToldApart(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, catalog{"echo": func(_ context.Context, c *engine.Call) (protocol.Result, error) {
@@ -129,8 +129,8 @@ func TestMetasAreToldApart(t *testing.T) {
 	}
 }
 
-// Clients that say different things of themselves are told apart, also when there are
-// more of them than are remembered.
+// TestIntroductions checks that clients with different names are distinguished, even if there are
+// more clients than are remembered.
 func TestIntroductions(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, catalog{"echo": func(_ context.Context, c *engine.Call) (protocol.Result, error) {
@@ -148,7 +148,8 @@ func TestIntroductions(t *testing.T) {
 	}
 }
 
-// Requests in flight are told apart by their ids, whichever of them end first.
+// TestInFlight checks that requests in flight are distinguished by their ids, in whatever order
+// they end.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	for first := range 3 {

@@ -20,8 +20,8 @@ func (b *broken) Send(context.Context, transport.Frame) error {
 	return errors.New("write: broken pipe")
 }
 
-// TestListenOfAClientThatLeft: a client that leaves before its stream has begun, or in its first frames, is
-// not reported as a failure.
+// TestListenOfAClientThatLeft checks that a client that leaves before its stream has begun, or
+// during its first frames, is not reported as a failure.
 func TestListenOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	for after := range 2 {

@@ -26,7 +26,7 @@ func lending(_ context.Context, c *engine.Call) (protocol.Result, error) {
 	return &protocol.CallToolResult{Structured: json.RawMessage(out)}, nil
 }
 
-// TestLentMemory is that of one call until its answer is sent.
+// TestLentMemory checks that borrowed memory belongs to one call until its answer is sent.
 func TestLentMemory(t *testing.T) {
 	t.Parallel()
 	e := engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{"say": lending}})

@@ -245,7 +245,7 @@ func TestPosted(t *testing.T) {
 	}
 }
 
-// TestPlans: what the carrier is told follows the revision.
+// TestPlans checks that the plan that the carrier gets follows the revision.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	for revision, want := range map[string]transport.Plan{

@@ -177,8 +177,8 @@ func TestResend(t *testing.T) {
 	})
 }
 
-// TestShorterAnswer: a round with answers that are too long to be kept has no outcome. The client may answer
-// it with less, as the error says.
+// TestShorterAnswer checks that a round with answers that are too long to be kept has no outcome.
+// The client may send shorter answers, as the error suggests.
 func TestShorterAnswer(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []bool{false, true} {

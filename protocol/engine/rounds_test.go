@@ -459,8 +459,8 @@ func TestLargeState(t *testing.T) {
 	}
 }
 
-// TestEffectsAtOnce: of effects that end together as many are kept as the state has room for,
-// and the others are told so.
+// TestEffectsAtOnce checks effects that end together. The state keeps as many as fit, and the
+// others return an error.
 func TestEffectsAtOnce(t *testing.T) {
 	t.Parallel()
 	const third = 20 << 10 // of the room

@@ -178,8 +178,8 @@ func named(task, id string) string { return strings.Replace(task, `"t"`, `"t`+id
 
 func over(task string) string { return strings.Replace(task, "working", "completed", 1) }
 
-// TestNewsOfTheClientsTasksIsKept: no question waits for the next poll when its client
-// has told that its task is over, whenever that is read.
+// TestNewsOfTheClientsTasksIsKept checks that a question does not wait for the next poll after its
+// client has reported the end of the task, whenever the report is read.
 func TestNewsOfTheClientsTasksIsKept(t *testing.T) {
 	t.Parallel()
 	for title, test := range map[string]struct {

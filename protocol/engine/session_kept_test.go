@@ -43,8 +43,8 @@ func (k *keeper) Update(_ context.Context, change func([]byte) []byte) error {
 	return nil
 }
 
-// TestUnreadableSession: a session whose state cannot be read here, such as that of a newer
-// program, stays as it is for those who can.
+// TestUnreadableSession checks that a session with a state that this node cannot read, such as a
+// state of a newer program, stays as it is for the nodes that can read it.
 func TestUnreadableSession(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

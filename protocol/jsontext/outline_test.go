@@ -73,7 +73,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// agrees fails unless the outline says of each object what reading it anew says.
+// agrees fails unless the outline contains for each object what a second read of the object finds.
 func agrees(t failer, o *jsontext.Outline, text []byte) {
 	t.Helper()
 	err, plain := o.Check(text, jsontext.DefaultLimits()), jsontext.Check(text, jsontext.DefaultLimits())

@@ -206,7 +206,8 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-// Characters of three bytes are told from what only looks like them, wherever a text ends.
+// TestThreeBytes checks that characters of three bytes are distinguished from bytes that only look
+// like them, wherever a text ends.
 func TestThreeBytes(t *testing.T) {
 	t.Parallel()
 	for s := range threeBytes {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain draws the same values in every run: a property that fails by chance tells
-// somebody who changed nothing. To hunt: -rapid.checks 5000 -rapid.seed N.
+// TestMain draws the same values in every run, because a random failure would not be related to the
+// change under test. To search for failures: -rapid.checks 5000 -rapid.seed N.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	seeded := false

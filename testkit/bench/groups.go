@@ -191,7 +191,8 @@ func idle(ctx context.Context, b *bench) error {
 	return b.idleStreams(ctx, "idle listen streams", now, stateless)
 }
 
-// start compares programs with one tool or none, and the programs of all tables, which have four tools.
+// start compares programs with one tool or none, and the programs of all tables with their four
+// tools.
 func start(ctx context.Context, b *bench) error {
 	return b.cold(ctx, "cold start", []server{
 		{name: nameConstant, program: "constant"},

@@ -110,8 +110,8 @@ func closeAll(clients []*load.Client) error {
 	return err
 }
 
-// idleStreams opens idle streams. Each is on a connection that was used before, and whose memory was
-// measured.
+// idleStreams opens idle streams, each on a connection that was used before. The memory of these
+// connections was measured.
 func (b *bench) idleStreams(ctx context.Context, id string, era load.Era, servers []server) error {
 	b.begin(id)
 	n := manyStreams

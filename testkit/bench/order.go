@@ -1,10 +1,10 @@
 package main
 
-// turnsOf returns the order of the n targets in a round. Over n rounds (two times n, if n is odd) each
-// target follows each other one equally often. What a target leaves behind, in caches or in a heap
-// that is still being collected, then affects all others equally.
-// E. J. Williams, "Experimental designs balanced for the estimation of residual effects
-// of treatments", 1949.
+// turnsOf returns the order of the n targets in a round. Over n rounds (two times n, if n is odd)
+// each target follows each other one equally often. A target leaves effects behind, in caches or in
+// a heap that is still being collected, and they then affect all others equally. See E. J.
+// Williams, "Experimental designs balanced for the estimation of residual effects of treatments",
+// 1949.
 func turnsOf(round, n int) []int {
 	turns := make([]int, n)
 	for i := range turns {

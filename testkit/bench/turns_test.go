@@ -26,7 +26,8 @@ func TestSilent(t *testing.T) {
 	_ = p.Stop() // it was killed
 }
 
-// TestStopped: who stops the bench is told that, and not what broke because of it.
+// TestStopped checks that the error of a stopped bench is the reason of the stop, and not a failure
+// that follows from it.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -74,7 +74,7 @@ func (s *site) launch(t *testing.T) {
 	s.process = p
 }
 
-// crash ends the server as a crash does, and starts it anew on the same port.
+// crash ends the server as a crash does, and starts it again on the same port.
 func (s *site) crash(t *testing.T) {
 	t.Helper()
 	s.kill()

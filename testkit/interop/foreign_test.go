@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// foreign is a server that none of us wrote, with the fixtures of the official suite
-// or those of node/fixture.mjs.
+// foreign is a server of another project, with the fixtures of the official suite or of
+// node/fixture.mjs.
 type foreign struct {
 	name    string
 	command func(t *testing.T, addr string) *exec.Cmd
@@ -31,7 +31,7 @@ type foreign struct {
 	resumes    bool   // streams, by event ids
 	loses      bool   // notifications that its answer overtakes
 	completes  bool
-	changes    bool     // can be told to change its tools
+	changes    bool     // has a tool that changes its tools
 	offers     []string // revisions
 }
 

@@ -120,7 +120,7 @@ func (p *portedPeer) same(t *testing.T) {
 	}
 	reported := 0
 	_, err = p.CallTool(t.Context(), "index", nil, client.OnProgress(func(protocol.Progress) { reported++ }))
-	if err != nil || reported == 0 && p.name != "mcp-go" { // which may answer before it has said what it was told to
+	if err != nil || reported == 0 && p.name != "mcp-go" { // mcp-go may send the answer before the progress
 		t.Errorf("%d reports of progress, %v", reported, err)
 	}
 }

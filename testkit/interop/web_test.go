@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// web is what a client of Go uses for HTTP: it notes what is exchanged, and breaks
-// off a stream when it is told to.
+// web is the HTTP transport of a Go client. It records the exchanges, and breaks off a stream after
+// cut events.
 type web struct {
 	base *http.Transport
 

@@ -258,7 +258,7 @@ func TestBrokenCarrier(t *testing.T) {
 	transporttest.Suite(t, open)
 }
 
-// A carrier that breaks a rule is told which.
+// TestFailuresTellTheRule checks that the failure of a carrier contains the rule that it breaks.
 func TestFailuresTellTheRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ carrier, test, fault, rule string }{

@@ -56,10 +56,9 @@ func (h *answering) Serve(ctx context.Context, out transport.Outbound) error {
 
 const benchedAnswer = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{\"sum\":5}"}],"structuredContent":{"sum":5}}}`
 
-// BenchmarkPOST is the carrier alone: from the bytes of a request to those of its
-// response, without sockets, client and engine. cpu-ns/op is what the process spends, and
-// xBare how many times more that is than what a bare Fiber app spends that answers the same
-// bytes with the same ones, in turns.
+// BenchmarkPOST measures the carrier alone, from the bytes of a request to the bytes of its response,
+// without sockets, client and engine. cpu-ns/op is the CPU time of the process. xBare compares it with
+// the CPU time of a bare Fiber app that gets and sends the same bytes. The two take turns.
 //
 //	go test -run '^$' -bench POST -benchtime 20000x ./transport/fiberhttp
 func BenchmarkPOST(b *testing.B) {
@@ -288,10 +287,10 @@ func (c *benchConn) SetReadDeadline(t time.Time) error {
 func (c *benchConn) SetDeadline(time.Time) error      { return nil }
 func (c *benchConn) SetWriteDeadline(time.Time) error { return nil }
 
-// TestAllocations of a POST, from its bytes to those of its response, the host's own mark
-// (transport.Final) included: the request with its fields and the visit, their text, the
-// body, and the exchange with all that belongs to it. A long answer takes the head of its memory
-// besides.
+// TestAllocations counts the allocations of a POST, from its bytes to the bytes of its response,
+// with the host's own mark (transport.Final): the request with its fields, the pending request,
+// their text, the body, and the exchange with everything that belongs to it. A long answer also
+// takes the head of its memory.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -309,7 +308,7 @@ func TestAllocations(t *testing.T) {
 		const requests = 500
 		each := testing.AllocsPerRun(3, func() { s.run(t, call, 1, requests) }) / requests
 		t.Logf("%s: %.2f allocations", name, each)
-		if each > c.most+0.5 { // a connection's own, and those of the pools after a collection
+		if each > c.most+0.5 { // allocations of a connection, and of the pools after a collection
 			t.Errorf("%s makes %.2f allocations, documented are %v", name, each, c.most)
 		}
 	}

@@ -74,8 +74,8 @@ func testDoubtfulEnd(t *testing.T, dial func() net.Conn) {
 	}
 }
 
-// TestRefusalIsRead: a client that sends all of a body that is too large, and only then reads,
-// is told so, instead of losing the connection.
+// TestRefusalIsRead checks a client that sends all of a body that is too large, and only then
+// reads. It reads the refusal, instead of losing the connection.
 func TestRefusalIsRead(t *testing.T) {
 	t.Parallel()
 	dial, stop := serving(t, fiberhttp.BodyLimit(1000))

@@ -72,8 +72,8 @@ func connect(t *testing.T, l net.Listener) net.Conn {
 // response is one whose body ends with its connection.
 type response struct{ *http.Response }
 
-// request writes one, and reads the header of the response. From now on the connection has
-// patience anew.
+// request writes a request, and reads the header of the response. It sets a new deadline for the
+// connection.
 func request(t *testing.T, conn net.Conn, method, path, body string, fields ...string) response {
 	t.Helper()
 	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n", method, path, len(body))

@@ -125,8 +125,8 @@ func secureActing(t *testing.T, host transport.Host, opts ...fiberhttp.Option) (
 // soon has streams begin before there is anything to say.
 var soon = fiberhttp.Heartbeat(10 * time.Millisecond)
 
-// TestTakenConnection: a client is told what a handler says while it runs, and gets a late answer; then
-// the connection goes on, in the goroutine of a reader again.
+// TestTakenConnection checks that a client receives the messages that a handler sends while it
+// runs, and a late answer. Then the connection goes on, in the goroutine of a reader again.
 func TestTakenConnection(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}, 1), make(chan struct{})
@@ -167,7 +167,8 @@ func TestTakenConnection(t *testing.T) {
 	}
 }
 
-// TestTakenConnectionOfClientsThatLeave: the handler is told, and nothing is left of it.
+// TestTakenConnectionOfClientsThatLeave checks that the context of the handler ends, and that
+// nothing is left of the connection.
 func TestTakenConnectionOfClientsThatLeave(t *testing.T) {
 	t.Parallel()
 	left := make(chan struct{})

@@ -132,7 +132,7 @@ func fetch(t *testing.T, method, address, accept, host string) page {
 	return page{response.StatusCode, response.Header, string(body)}
 }
 
-// TestLanding: a browser gets a page, and whoever speaks the protocol sees no difference.
+// TestLanding checks that a browser gets a page, and that MCP clients see no difference.
 func TestLanding(t *testing.T) {
 	t.Parallel()
 	for name, serve := range carriers {

@@ -87,9 +87,9 @@ func aloneLong(secure bool) func(t *testing.T) (dial func() net.Conn) {
 	}
 }
 
-// TestMemoryOfAnswers: bodies go into memory that is used again, and are those of their
-// requests all the same; also where middleware reads them, and for whoever keeps an
-// answer's length of memory. With the race detector, what is given back is overwritten.
+// TestMemoryOfAnswers checks that each request gets its own body, although bodies go into memory
+// that is used again. That is also so behind middleware that reads or compresses them. With the
+// race detector, returned memory is overwritten.
 func TestMemoryOfAnswers(t *testing.T) {
 	t.Parallel()
 	none := func(f *fiber.Ctx) error { return f.Next() }
@@ -128,7 +128,7 @@ func TestMemoryOfAnswers(t *testing.T) {
 
 // TestAnswerIsOneSystemCall: the header leaves with the body, however long that is within
 // reason: a client is woken once.
-func TestAnswerIsOneSystemCall(t *testing.T) { //nolint:paralleltest // it counts those of the process
+func TestAnswerIsOneSystemCall(t *testing.T) { //nolint:paralleltest // it counts the system calls of the process
 	const calls = 50
 	dial := aloneLong(false)(t)
 	conn := dial()
@@ -140,7 +140,7 @@ func TestAnswerIsOneSystemCall(t *testing.T) { //nolint:paralleltest // it count
 				t.Fatalf("%d bytes, want %d", len(got), length)
 			}
 		}
-		if n := systemCalls(t) - before; n > 2*calls+calls/2 { // those of the client, too, and a few that wake somebody
+		if n := systemCalls(t) - before; n > 2*calls+calls/2 { // system calls of the client, too, and a few that wake goroutines
 			t.Errorf("%d answers of %d bytes took %d system calls", calls, length, n-calls)
 		}
 	}

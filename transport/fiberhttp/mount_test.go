@@ -45,7 +45,7 @@ func quiet(cfg fiber.Config) fiber.Config {
 	return cfg
 }
 
-// appTimeout is that of apps, in which a request comes on a busy machine, too.
+// appTimeout is the timeout of the apps. A request must fit into it also on a busy machine.
 const appTimeout = 3 * time.Second
 
 func TestMount(t *testing.T) {

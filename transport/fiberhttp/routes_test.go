@@ -141,7 +141,7 @@ func TestRoute(t *testing.T) {
 			t.Errorf("cookies %v", cookies)
 		}
 		if got := askRoute(t, "POST", origin+"/echo/x", io.MultiReader(strings.NewReader(large), strings.NewReader("y")), nil); got.status != 413 && got.status != 418 {
-			t.Errorf("too large in chunks: %d", got.status) // 418: the handler was told while it read
+			t.Errorf("too large in chunks: %d", got.status) // 418: the handler got the error while it read
 		}
 	})
 }

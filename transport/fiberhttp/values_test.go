@@ -13,8 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// A context that derives from fasthttp's own, as tracers make it, has the values of its request
-// in time. Afterwards it never has those of the next one on the connection.
+// TestContextOfFasthttp checks that a context that derives from fasthttp's own, as tracers make it,
+// has the values of its request in time. Afterwards it never has the values of the next request on
+// the connection.
 func TestContextOfFasthttp(t *testing.T) {
 	t.Parallel()
 	derive := func(c *fiber.Ctx) context.Context {

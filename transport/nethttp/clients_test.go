@@ -124,8 +124,8 @@ func TestFullTableKeepsWhoCalls(t *testing.T) {
 	}
 }
 
-// TestWhoAClientIs: the share of one client is that of its network, of the address that a trusted proxy
-// names, or of the key that the program gives it.
+// TestWhoAClientIs checks that the limit of a client counts by its network, by the address that a
+// trusted proxy reports, or by the key that the program gives it.
 func TestWhoAClientIs(t *testing.T) {
 	t.Parallel()
 	proxied := nethttp.TrustedProxies("X-Forwarded-For", netip.MustParsePrefix("10.0.0.0/8"))

@@ -48,7 +48,8 @@ func call(h http.Handler, method string, fields map[string]string) *httptest.Res
 	return w
 }
 
-// TestRefusedNames: who runs the server is warned once of each name, and the caller is told which.
+// TestRefusedNames checks that the log has one warning for each refused name, and that the response
+// contains the name.
 func TestRefusedNames(t *testing.T) {
 	t.Parallel()
 	host := &warned{Host: transporttest.NewScripted()}

@@ -19,8 +19,8 @@ func (c *constant) Serve(ctx context.Context, out transport.Outbound) error {
 	return out.Send(ctx, transport.Frame{JSON: c.frame})
 }
 
-// TestAllocations: a frame and its answer cost one allocation, that of the frame itself,
-// which belongs to the host. Not parallel: it counts what is allocated.
+// TestAllocations checks that a frame and its answer cost one allocation, for the frame itself,
+// which belongs to the host. It is not parallel, because it counts what is allocated.
 func TestAllocations(t *testing.T) {
 	const frames = 1000
 	line := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")

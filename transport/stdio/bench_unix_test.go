@@ -30,9 +30,9 @@ func blockingPipe(tb testing.TB) (r, w *os.File) {
 	return os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
 }
 
-// BenchmarkEcho is round trips of so many frames at once, through this package and
-// through a bare loop: in this process, and with a child process, as it is in earnest.
-// The CPU time is that of both sides, or the client's alone.
+// BenchmarkEcho measures round trips of many frames at once, through this package and through a
+// bare loop. Both run in this process, and with a child process as in production. The CPU time
+// includes both sides, or only the client.
 func BenchmarkEcho(b *testing.B) {
 	depths := []struct {
 		name   string

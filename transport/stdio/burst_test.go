@@ -156,7 +156,8 @@ func TestBurstIsNoneWhileThePeerAsks(t *testing.T) {
 	})
 }
 
-// TestBurstIsNotHeldForLong: whoever sent it does something else then, for long, or ends.
+// TestBurstIsNotHeldForLong checks that a burst is written if its sender then works for long, or
+// ends.
 func TestBurstIsNotHeldForLong(t *testing.T) {
 	t.Parallel()
 	const n = 100
@@ -414,8 +415,9 @@ func TestBurstThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// TestNothingIsWrittenAfterTheEnd of Serve, whoever sends what belongs to no exchange, and
-// what was sent before is not lost, though something was held back.
+// TestNothingIsWrittenAfterTheEnd checks that nothing is written after Serve has returned, not even
+// a frame outside of an exchange. What was sent before is not lost, even if some of it was held
+// back.
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, each := range []time.Duration{0, burstDelay / 2, burstDelay, time.Millisecond} {

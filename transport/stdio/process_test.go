@@ -55,8 +55,7 @@ func TestStreamsThatAreNil(t *testing.T) {
 	}
 }
 
-// TestStdoutGone: a client that dies must end the server, and not by a signal.
-// An option that is nil is told of where there is an error.
+// TestNilOption checks that an option that is nil makes every function with an error return one.
 func TestNilOption(t *testing.T) {
 	t.Parallel()
 	told := func(name string, err error) {
@@ -74,6 +73,7 @@ func TestNilOption(t *testing.T) {
 	_ = conn.Close()
 }
 
+// TestStdoutGone checks that the server ends if its client dies, and not by a signal.
 func TestStdoutGone(t *testing.T) {
 	t.Parallel()
 	cmd := command(t, "echo")

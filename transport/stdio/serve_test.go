@@ -43,7 +43,7 @@ func TestGrace(t *testing.T) {
 		name   string
 		opts   []stdio.Option
 		obeys  bool // the exchange ends when it is cancelled
-		endCtx bool // the end is that of ctx, not of the input
+		endCtx bool // ctx ends, and not the input
 		took   time.Duration
 	}{
 		{"EOF", nil, true, false, 5 * time.Second},
@@ -395,7 +395,7 @@ func TestReadFailure(t *testing.T) {
 	}
 }
 
-// TestSendAfterServe: whoever kept the Outbound learns that it is over.
+// TestSendAfterServe checks that Send returns an error after Serve has returned.
 func TestSendAfterServe(t *testing.T) {
 	t.Parallel()
 	var out writes

@@ -32,8 +32,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// serve runs a server on one end of p and returns the other. What the server
-// writes to ends with it, as that of a process does.
+// serve runs a server on one end of p and returns the other. The output of the server is closed
+// when the server ends, as if it were a process.
 func serve(t testing.TB, p pipe, host transport.Host, opts ...stdio.Option) transport.Conn {
 	served := make(chan error, 1)
 	go func() {

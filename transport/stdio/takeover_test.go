@@ -455,8 +455,8 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestCoalesced: what comes while somebody writes goes out by one Write, in order, and
-// without the frames of those who gave up.
+// TestCoalesced checks that frames that arrive during a Write go out by one Write, in order, and
+// without the frames of senders that gave up.
 func TestCoalesced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ var outside = regexp.MustCompile(`(?m)(?:^|[^/\w.~-])/(?:work|home|root|Users)/\
 // official schemas.
 const mayPointOutside = ".ci/run"
 
-// TestNothingPointsOutside reads all files, those of nested modules too: a clone
-// has nothing beside it.
+// TestNothingPointsOutside reads all files, also the files of nested modules, because a clone has
+// nothing beside it.
 func TestNothingPointsOutside(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")

@@ -8,8 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// TestAdvertisedIsEnforced checks that calls are held to what a schema says by a format, a pattern or a
-// default.
+// TestAdvertisedIsEnforced checks that the plan enforces the formats, patterns and defaults of a schema.
 func TestAdvertisedIsEnforced(t *testing.T) {
 	t.Parallel()
 	type in struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 )
 
-// bSearch is a nested input with ten fields, which other frameworks are also measured with. bRaw is a call.
+// bSearch is a nested input with ten fields. Other frameworks are also measured with it. bRaw is a call.
 type bSearch = bindingtest.Search
 
 const bRaw = bindingtest.SearchCall

@@ -72,7 +72,7 @@ func TestRelationsBetweenKinds(t *testing.T) {
 }
 
 // TestOrderOfTexts checks that Build warns of rules that compare texts, because validator compares their
-// lengths, which is surprising for dates.
+// lengths. For dates, that is surprising.
 func TestOrderOfTexts(t *testing.T) {
 	t.Parallel()
 	type in struct {

@@ -6,8 +6,8 @@
 //
 // It is copy-on-write: readers take an immutable Snapshot without a lock, and
 // Update publishes a new one. Entries are encoded before they come here, once
-// for each dialect. Callers with the same scopes share the pages, which are made of
-// those bytes and kept while they are requested and the catalog does not change.
+// for each dialect. The pages are made of those bytes, and callers with the same scopes
+// share them. They are kept while they are requested and the catalog does not change.
 //
 // Guarantees. Everything may be called concurrently. Lists are in the order of
 // registration and depend only on the caller's scopes (2026-07-28 server/tools:

@@ -59,7 +59,8 @@ func (r *Registry) Snapshot() engine.Snapshot { return r.current.Load() }
 // Entries returns all current entries, in order. The caller must not change the slice.
 func (r *Registry) Entries() []*Entry { return r.current.Load().all }
 
-// Lookup returns the entry with a key, also if the caller may not see it. It returns nil if there is none.
+// Lookup returns the entry with a key, also if the caller may not see it. If the key is unknown, it
+// returns nil.
 func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load().byKey[kind][key] }
 
 // Secret reports whether there is a resource with the URI now and some clients must not learn of it.

@@ -7,7 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// required compiles required, with what properties says of the names.
+// required compiles the keyword required. A report of a missing member also has the schema that
+// properties has for its name.
 func (s site) required(o operand) check {
 	names := o.strings()
 	schemas := make([][]byte, len(names)) // nil: nothing
@@ -51,7 +52,7 @@ type patterned struct {
 	schema *Schema
 }
 
-// members compiles them.
+// members compiles properties, patternProperties and additionalProperties.
 func (s site) members(operand) check {
 	k := members{named: map[string]*Schema{}, additional: s.sub("additionalProperties")}
 	properties, patterns := s.v.member("properties"), s.v.member("patternProperties")
@@ -124,16 +125,16 @@ func (s site) names(o operand) check {
 	}
 }
 
-// dependent is what a keyword demands of objects that have a certain member.
+// dependent contains the demands of a keyword on objects with a certain member.
 type dependent struct {
 	on     string
-	names  []string // members that must be there, too
+	names  []string // members that must also be there
 	schema *Schema  // or the schema that must accept the object
 }
 
-// dependents compiles dependentRequired, dependentSchemas, and dependencies, which was split into
-// them in 2019-09. It is still understood (2020-12 validation, appendix A), since schemas without
-// $schema are often older than they seem.
+// dependents compiles dependentRequired, dependentSchemas and dependencies. In 2019-09,
+// dependencies was split into the other two. It still works (2020-12 validation, appendix A),
+// because schemas without $schema are often older than they seem.
 func (s site) dependents(o operand) check {
 	found := make([]dependent, len(o.items))
 	for i := range o.items {

@@ -160,8 +160,8 @@ func (t *translator) member() (text string, set bool) {
 	return string(r), false
 }
 
-// escape reads what follows a backslash, and returns it as Go writes it in a class. set is true if it
-// stands for more than one character.
+// escape reads the characters after a backslash, and returns them as Go writes them in a class. set
+// is true if they mean more than one character.
 func (t *translator) escape() (text string, set bool) {
 	if t.rest == "" {
 		t.fail("nothing follows the last backslash")

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/rawschema"
 )
 
-// told is a fault in short: keyword, path, want, names, known names.
+// told returns a fault in short form: keyword, path, want, names, known names.
 func told(f rawschema.Failure) string {
 	return strings.TrimSpace(strings.Join([]string{f.Keyword, f.Path, string(f.Want), strings.Join(f.Names, " "), strings.Join(f.Known, " ")}, "|"))
 }

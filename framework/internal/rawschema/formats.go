@@ -79,7 +79,8 @@ func isHostname(s string) bool {
 	return true
 }
 
-// isPointer is RFC 6901 3: ~ stands before 0 or 1 only. A regular expression takes 30 ns for each byte.
+// isPointer reports whether s is a JSON pointer (RFC 6901 3): each ~ is followed by 0 or 1. A
+// regular expression would take 30 ns for each byte.
 func isPointer(s string) bool {
 	return (s == "" || s[0] == '/') && strings.Count(s, "~") == strings.Count(s, "~0")+strings.Count(s, "~1")
 }

@@ -14,7 +14,7 @@ type site struct {
 	home *resource
 }
 
-// operand is a keyword of a schema with its value. The value has the right type, since the
+// operand is a keyword of a schema with its value. The value has the right type, because the
 // metaschema has accepted it.
 type operand struct {
 	keyword string
@@ -22,8 +22,8 @@ type operand struct {
 }
 
 // maker compiles one keyword of a schema, or a few that belong together. make returns nil if there
-// is nothing to check. The check must not hold the site, because that leads to all that is needed
-// only to compile.
+// is nothing to check. The check must not refer to the site, because it would then keep everything in
+// memory that only the compiler needs.
 type maker struct {
 	keyword      string // empty: make looks for its keywords itself
 	since, until version
@@ -109,7 +109,7 @@ func (s site) sub(keyword string) *Schema {
 	return nil
 }
 
-// subs compiles the schemas in an array or an object; none if v is nil.
+// subs compiles the schemas in an array or an object. If v is nil, it returns no schemas.
 func (s site) subs(v *value) []*Schema {
 	if v == nil {
 		return nil
@@ -121,7 +121,8 @@ func (s site) subs(v *value) []*Schema {
 	return out
 }
 
-// number reads a number that values are compared with.
+// number reads a number that values are compared with. If it cannot be compared, number reports a
+// fault.
 func (s site) number(o operand) decimal.Number {
 	n, ok := decimal.Of(o.raw)
 	if !ok {

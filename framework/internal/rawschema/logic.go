@@ -2,7 +2,7 @@ package rawschema
 
 func (s site) ref(o operand) check {
 	if target, _, ok := s.follow(o); ok {
-		return s.to(target)
+		return s.checkOf(target)
 	}
 	return nil
 }
@@ -17,31 +17,32 @@ func (s site) follow(o operand) (*Schema, *resource, bool) {
 	return s.schema(v, home), home, true
 }
 
-// to is a reference with one target. If the target contains the reference, the schema is
-// recursive.
-func (c *compiler) to(target *Schema) check {
+// checkOf returns the check of a reference to target. If the target contains the reference, the
+// schema is recursive.
+func (c *compiler) checkOf(target *Schema) check {
 	if !c.open[target] {
 		return target.check
 	}
-	return func(r *run, v *value, seen []bool) bool { return r.again(target, v, seen) }
+	return func(r *run, v *value, seen []bool) bool { return r.judgeRecursive(target, v, seen) }
 }
 
-// verdict is whether a schema accepts a value, and whether its faults were reported.
-type verdict struct{ ok, told bool }
+// verdict records whether a schema accepts a value, and whether its faults were reported.
+type verdict struct{ ok, reported bool }
 
-// again lets a recursive schema judge a value. If the verdict may be kept, it does so only once, and
-// a second time if there are faults that were not reported. Otherwise a schema that recurs in several
-// branches would double the cost at each level, and a value of depth 60 would take for ever.
-func (r *run) again(s *Schema, v *value, seen []bool) bool {
+// judgeRecursive lets a recursive schema judge a value. If the verdict may be kept, the schema
+// judges the value only once, or twice if the first faults were not reported. Otherwise a schema
+// that recurs in several branches would double the cost at each level, and a value of depth 60
+// would take forever.
+func (r *run) judgeRecursive(s *Schema, v *value, seen []bool) bool {
 	if seen != nil || !r.remembers {
 		return s.check(r, v, seen)
 	}
 	at := frame{s, v}
-	if known, ok := r.verdicts[at]; ok && (known.ok || known.told || r.quiet > 0) {
+	if known, ok := r.verdicts[at]; ok && (known.ok || known.reported || r.quiet > 0) {
 		return known.ok
 	}
 	ok := s.check(r, v, nil)
-	if r.remembers { // still: there was no circle
+	if r.remembers { // no check has found a circle
 		if r.verdicts == nil {
 			r.verdicts = map[frame]verdict{}
 		}
@@ -51,8 +52,8 @@ func (r *run) again(s *Schema, v *value, seen []bool) bool {
 }
 
 // dynamicRef compiles $dynamicRef (2020-12 core 8.2.3.2) and $recursiveRef (2019-09 core 8.2.4.2).
-// They mean the outermost schema of the dynamic scope that has the same anchor, if their first
-// target has a $dynamicAnchor or $recursiveAnchor.
+// If the first target has a $dynamicAnchor or $recursiveAnchor, the reference leads to the
+// outermost schema in the dynamic scope with the same anchor.
 func (s site) dynamicRef(o operand) check {
 	target, home, ok := s.follow(o)
 	if !ok {
@@ -61,16 +62,16 @@ func (s site) dynamicRef(o operand) check {
 	address, _ := s.home.address.Parse(string(o.text))
 	anchor := address.Fragment
 	if home.dynamic[anchor] != target.source {
-		return s.to(target)
+		return s.checkOf(target)
 	}
 	s.dynamic = true
 	return func(r *run, v *value, seen []bool) bool {
 		for _, f := range r.frames {
 			if outer := f.schema.home.scoped[anchor]; outer != nil {
-				return r.again(outer, v, seen)
+				return r.judgeRecursive(outer, v, seen)
 			}
 		}
-		return r.again(target, v, seen)
+		return r.judgeRecursive(target, v, seen)
 	}
 }
 

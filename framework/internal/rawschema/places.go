@@ -36,8 +36,8 @@ var places = []place{
 	{"contentSchema", false, draft2019, draft2020},
 }
 
-// subschemas are the schemas directly inside a schema. Among them may be other values, such as the
-// names in dependencies.
+// subschemas returns the schemas directly inside a schema. The result may contain other values,
+// such as the names in dependencies.
 func subschemas(v *value, dialect version) []*value {
 	var found []*value
 	for _, p := range places {

@@ -30,7 +30,7 @@ func isWhole(v *value) bool {
 	return ok && d.Whole()
 }
 
-// enum compiles enum, and const, which has one value.
+// enum compiles enum and const. const is an enum with one value.
 func (site) enum(o operand) check {
 	values := o.items
 	if o.keyword == "const" {
@@ -47,7 +47,7 @@ func (site) enum(o operand) check {
 	}
 }
 
-// format compiles format, where it is an assertion.
+// format compiles format for dialects with format as an assertion.
 func (site) format(o operand) check {
 	accepts, known := formats[string(o.text)]
 	if !known {
@@ -61,7 +61,7 @@ func (s site) pattern(o operand) check {
 	return func(r *run, v *value, _ []bool) bool { return expression.Match(v.text) || r.fail(v, o) }
 }
 
-// count compiles a bound of a length or a number of items.
+// count compiles a bound of the length of a text, or of the number of items or members.
 func (site) count(o operand) check {
 	bound, minimum := o.count(), strings.HasPrefix(o.keyword, "min")
 	return func(r *run, v *value, _ []bool) bool {
@@ -70,8 +70,8 @@ func (site) count(o operand) check {
 	}
 }
 
-// count reads a number of items or characters. A larger one than an int holds is cut to that: no
-// value has as many.
+// count reads a number of items or characters. A number that is too large for an int becomes the
+// largest int, because no value has so many.
 func (v *value) count() int {
 	if n, ok := jsontext.Int64(v.raw); ok {
 		return int(min(n, math.MaxInt))

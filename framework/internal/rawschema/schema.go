@@ -16,12 +16,12 @@ type Schema struct {
 
 // keyword judges values by one keyword of a schema, or by a few that belong together.
 type keyword struct {
-	kind  jsontext.Kind // of the values that it judges
+	kind  jsontext.Kind // kind of the values that judge is for
 	judge check
 }
 
-// check reports faults to r, and marks the items of v that it has evaluated in seen, unless that
-// is nil.
+// check reports faults to r. If seen is not nil, check marks the items of v that it has evaluated
+// in it.
 type check func(r *run, v *value, seen []bool) bool
 
 func (k keyword) check(r *run, v *value, seen []bool) bool {

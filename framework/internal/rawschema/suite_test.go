@@ -46,7 +46,7 @@ func groups(t testing.TB, pattern string) map[string][]group {
 	return out
 }
 
-// in gives a schema the dialect that the suite has told by a folder's name.
+// in adds $schema to a schema. The suite specifies the dialect by the name of a folder.
 func in(schema []byte, dialect string) []byte {
 	if jsontext.KindOf(schema) != jsontext.KindObject {
 		return schema

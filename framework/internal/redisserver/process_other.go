@@ -4,7 +4,7 @@ package redisserver
 
 import "syscall"
 
-// There is no redis-server on these systems, so these signals are never sent.
+// These signals are never sent, because redis-server does not run on these systems.
 const (
 	pause  = syscall.SIGKILL
 	resume = syscall.SIGKILL

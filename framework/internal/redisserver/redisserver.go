@@ -226,9 +226,9 @@ func (r *running) end() {
 	<-r.ended
 }
 
-// freePort returns a port that no program listens on. It and the port of the cluster bus, which is
-// 10,000 higher, are below the ports that systems give to connections. While the server is away, no
-// connection can take them.
+// freePort returns a port that no program listens on. The port of the cluster bus is 10,000 higher.
+// Both are below the ports that systems give to connections, so no connection can take them while
+// the server is away.
 func freePort(ctx context.Context) (int, error) {
 	var last error
 	for range 100 {

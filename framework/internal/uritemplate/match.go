@@ -111,7 +111,7 @@ func (m *matching) set(v variable, text string, may trust) (bool, error) {
 		target = m.prefixes
 	}
 	before, twice := target[v.name]
-	if v.max > 0 && len(before) > len(value) { // {x:1}/{x:3}: the longer one must go on with the shorter
+	if v.max > 0 && len(before) > len(value) { // {x:1}/{x:3}: the longer value must begin with the shorter one
 		before, value = value, before
 	}
 	target[v.name] = value
@@ -131,8 +131,9 @@ func (m *matching) settle() bool {
 	return true
 }
 
-// split finds the captures. It returns pairs of offsets: of the whole match, and then of each capture.
-// They are in room if it is large enough. If there is no match, split returns nil.
+// split finds the captures. It returns pairs of offsets: the pair of the whole match, and then a
+// pair for each capture. They are in room if room is large enough. If the URI does not match, split
+// returns nil.
 func (t *Template) split(uri string, room []int) []int {
 	if t.pattern != nil {
 		return t.pattern.FindStringSubmatchIndex(uri)
@@ -164,9 +165,9 @@ func (t *Template) split(uri string, room []int) []int {
 // segmentEnds are what a simple variable does not take.
 const segmentEnds = "/?#"
 
-// direct reports whether a URI can be split in only one way, without a pattern. Every variable is then
-// a simple one. It ends with the URI, or before a literal that begins with a character that it cannot
-// contain. Every literal can be written in only one way.
+// direct reports whether a URI can be split in only one way, without a pattern. Every variable is
+// then a simple one. It reaches to the end of the URI, or to a literal with a first character that
+// it cannot contain. Every literal can be written in only one way.
 func (t *Template) direct() bool {
 	for i, p := range t.parts {
 		switch {

@@ -367,7 +367,7 @@ func BenchmarkMatchOther(b *testing.B) {
 	}
 }
 
-// TestBuildRefuses: no URI is built with a value that a read would refuse, or take for another.
+// TestBuildRefuses checks that no URI is built with a value that a read would refuse, or change.
 func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
 	takes := func(parsed *uritemplate.Template, value string) bool {

@@ -144,7 +144,7 @@ func (p *parser) variable(spec string) (variable, error) {
 	return v, nil
 }
 
-// nameLength is the number of bytes of the name (RFC 6570 §2.3) that spec begins with.
+// nameLength returns the length in bytes of the name (RFC 6570 §2.3) at the beginning of spec.
 func nameLength(spec string) int {
 	n := 0
 	for n < len(spec) {

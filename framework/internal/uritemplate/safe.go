@@ -48,8 +48,9 @@ func decode(text string, may trust) (string, error) {
 
 func slashes(text string) int { return strings.Count(text, "/") + strings.Count(text, `\`) }
 
-// danger says why a value is dangerous as a file name, though harmless as text; "" if it is not.
-// Values of a query are data.
+// danger returns the reason why a value is dangerous as a file name, although it is harmless as
+// text. It returns "" for other values. Values of a query are data: they only have to be valid
+// UTF-8 without NUL.
 func danger(value string, may trust) string {
 	switch {
 	case !utf8.ValidString(value):

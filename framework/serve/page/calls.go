@@ -235,7 +235,7 @@ func (p *Page) start(o order) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p.secretMembers(o.Arguments)
+	p.addSecretMembers(o.Arguments)
 	one := &call{
 		ID: id, Method: o.Method, Name: o.Name, Arguments: p.mask(o.Arguments),
 		Revision: s.client.Revision(), At: time.Now(), Phase: phaseSent,

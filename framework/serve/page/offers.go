@@ -262,18 +262,18 @@ func (p *Page) secretFields(schema json.RawMessage) []string {
 	}
 	found := map[string]struct{}{}
 	collectSecrets(schema, found, 0)
-	return p.maskToo(found)
+	return p.addSecretNames(found)
 }
 
-// secretMembers masks from then on members of arguments with names that suggest a secret, such as a key
-// in a map: the schema does not have these names.
-func (p *Page) secretMembers(arguments json.RawMessage) {
+// addSecretMembers finds members of arguments with names that suggest a secret, and masks them from then on.
+// They may be keys of a map, and then the schema does not have their names.
+func (p *Page) addSecretMembers(arguments json.RawMessage) {
 	if jsontext.Check(arguments, jsontext.DefaultLimits()) != nil {
 		return
 	}
 	found := map[string]struct{}{}
 	collectNames(arguments, found)
-	p.maskToo(found)
+	p.addSecretNames(found)
 }
 
 func collectNames(value []byte, found map[string]struct{}) {
@@ -292,8 +292,8 @@ func collectNames(value []byte, found map[string]struct{}) {
 	}
 }
 
-// maskToo adds names to those that are masked, and returns them in order.
-func (p *Page) maskToo(found map[string]struct{}) []string {
+// addSecretNames adds names to the masked names, and returns the added names in order.
+func (p *Page) addSecretNames(found map[string]struct{}) []string {
 	names := slices.Sorted(maps.Keys(found))
 	if len(names) == 0 {
 		return nil

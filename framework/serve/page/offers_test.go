@@ -69,7 +69,8 @@ func TestManySecrets(t *testing.T) {
 	}
 }
 
-// TestSecretOfAMap: a key of a map that suggests a secret is masked, although no schema names it.
+// TestSecretOfAMap checks that a key of a map that suggests a secret is masked, although no schema
+// contains it.
 func TestSecretOfAMap(t *testing.T) {
 	t.Parallel()
 	run := framework.Tool("run", func(_ context.Context, _ json.RawMessage) (string, error) { return "ran", nil },

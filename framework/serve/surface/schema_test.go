@@ -78,7 +78,7 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// A schema comes from a server that nobody knows.
+// FuzzParseSchema checks schemas of unknown servers.
 func FuzzParseSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#"}}}`)
 	f.Add(`{"anyOf":[{"$ref":"#"},{"$ref":"#"}],"items":{"$ref":"#/$defs/a"},"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}}}`)

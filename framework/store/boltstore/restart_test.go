@@ -195,8 +195,8 @@ func TestExpiredAtOpen(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnotherBoot: what was not synced when the machine stopped is not believed.
-// Whoever asks is told, and what is synced stays.
+// TestEventsOfAnotherBoot checks that events that were not synced when the machine stopped are not
+// used. A reader gets an error for them. Synced events stay.
 func TestEventsOfAnotherBoot(t *testing.T) {
 	t.Parallel()
 	for _, synced := range []bool{false, true} {

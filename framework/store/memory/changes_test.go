@@ -104,7 +104,8 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 }
 
-// What waits is not told to one whose context has ended.
+// TestSubscriberEnds checks that waiting messages are not passed to a subscriber after its context
+// has ended.
 func TestSubscriberEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -201,7 +201,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestartWithNothing: what is lost is lost, and everything begins anew.
+// TestRestartWithNothing checks that a store works again after Redis has lost all its data.
 func TestRestartWithNothing(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t, "--appendonly", "no")

@@ -139,8 +139,8 @@ func TestLongList(t *testing.T) {
 	}
 }
 
-// TestIndexesAreSwept: what expired leaves nothing but a trace, which expires, whoever it
-// was of.
+// TestIndexesAreSwept checks that expired data leaves only a trace in the indexes, and that the
+// trace expires, too, whatever owner it belongs to.
 func TestIndexesAreSwept(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -210,7 +210,7 @@ func TestEnded(t *testing.T) {
 	create(t, queueOf(s), "a", "b", "c", "d", "e", "f")
 	for _, id := range []string{"e", "b", "a"} {
 		end(id, 10)
-		time.Sleep(2 * time.Millisecond) // the order of ending is that of a clock
+		time.Sleep(2 * time.Millisecond) // tasks are ordered by the time of their end
 	}
 	want("x", "a", "b", "c", "d", "e", "f")
 	end("c", 10)

@@ -187,7 +187,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestNotSealed: what somebody put there in the clear is not believed.
+// TestNotSealed checks that a store with a key does not use data that was written without
+// encryption.
 func TestNotSealed(t *testing.T) {
 	t.Parallel()
 	client := clientOf(t, redisserver.Start(t).Addr())

@@ -279,8 +279,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// A browser and a proxy understand addresses in spellings that package net does not know. They are no
-// names, so none is used.
+// Browsers and proxies understand addresses in spellings that package net does not know. These are
+// not names, so the client uses none of them.
 func TestC37_SpellingsOfAddresses(t *testing.T) {
 	t.Parallel()
 	for host, used := range map[string]bool{
@@ -297,7 +297,7 @@ func TestC37_SpellingsOfAddresses(t *testing.T) {
 	}
 }
 
-// What a server writes into its metadata cannot look like further lines of an error or a step.
+// Metadata of a server cannot look like further lines of an error or a step.
 func TestDiscoveryOnOneLine(t *testing.T) {
 	t.Parallel()
 	s := script(t, map[string]string{
@@ -319,7 +319,7 @@ func TestDiscoveryOnOneLine(t *testing.T) {
 	}
 }
 
-// The error of metadata that cannot be read does not speak of another authorization server.
+// The error of metadata that cannot be read does not blame another authorization server.
 func TestDiscoveryOfWrongTypes(t *testing.T) {
 	t.Parallel()
 	for document, foreign := range map[string]bool{

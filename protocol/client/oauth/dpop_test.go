@@ -31,8 +31,8 @@ func TestDPoP(t *testing.T) {
 	call(t, again, "hours", "ann")
 }
 
-// If the authorization server demands a proof, the error says how to send one. It does not if one was
-// sent.
+// If the authorization server demands a proof and none was sent, the error contains how to send
+// one.
 func TestDPoPHint(t *testing.T) {
 	t.Parallel()
 	const hint = "--dpop"

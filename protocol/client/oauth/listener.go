@@ -62,8 +62,8 @@ func Listener(opts ...ListenerOption) Receiver {
 	return l
 }
 
-// last returns the path of the last page, which is not the path of the redirect URI.
-func (l *listener) last() string {
+// lastPath returns the path of the last page. It differs from the path of the redirect URI.
+func (l *listener) lastPath() string {
 	if l.path == "/done" {
 		return "/done/page"
 	}
@@ -238,7 +238,7 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case !isLoopback(host):
 		http.Error(w, "This address is for 127.0.0.1 only.", http.StatusForbidden)
-	case req.URL.Path == r.listener.last() && req.Method == http.MethodGet:
+	case req.URL.Path == r.listener.lastPath() && req.Method == http.MethodGet:
 		r.done(w)
 	case req.URL.Path == "/favicon.ico":
 		w.WriteHeader(http.StatusNoContent) // browsers request it without being asked
@@ -276,7 +276,7 @@ func (r *reception) take(w http.ResponseWriter, req *http.Request) {
 	case <-req.Context().Done():
 		return
 	}
-	http.Redirect(w, req, r.listener.last(), http.StatusSeeOther)
+	http.Redirect(w, req, r.listener.lastPath(), http.StatusSeeOther)
 }
 
 // done shows the page. Its address contains nothing of the response.

@@ -175,9 +175,9 @@ func Offline(wanted bool) Option {
 }
 
 // StepUps limits how often one request may lead to an authorization with more scopes; the default
-// is 1. If perRequest is 0, a 403 is an error. remember is how long the flow remembers that a scope
-// was refused, and does not request it again; the default is 10 minutes, and with 0 it requests the
-// scope again each time.
+// is 1. If perRequest is 0, a 403 is an error. After a scope was refused, the flow does not request
+// it again for the time remember. The default is 10 minutes; with 0 it requests the scope again
+// each time.
 func StepUps(perRequest int, remember time.Duration) Option {
 	return optionFunc(func(c *config) { c.stepUps, c.remember = perRequest, remember })
 }

@@ -495,7 +495,7 @@ func TestRenewalRefusals(t *testing.T) {
 	}
 }
 
-// An authorization server may repeat what it refuses. The error does not.
+// An authorization server may repeat a secret that it refuses. The error does not.
 func TestRefusalWithSecrets(t *testing.T) {
 	t.Parallel()
 	s := open(t)

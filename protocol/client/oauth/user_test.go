@@ -142,7 +142,7 @@ func TestListenerPort(t *testing.T) {
 	}
 }
 
-// The path of the redirect URI may be the one of the last page.
+// The redirect URI and the last page may have the same path.
 func TestListenerPathOfTheLastPage(t *testing.T) {
 	t.Parallel()
 	l := oauth.Listener(oauth.Path("/done"))

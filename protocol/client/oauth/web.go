@@ -62,16 +62,17 @@ const (
 	atLarge                // the Internet
 )
 
-// special lists networks that are not public and that package netip does not know (RFC 6890).
-var special = []netip.Prefix{
+// nonPublic lists the networks that are not public and unknown to package netip (RFC 6890).
+var nonPublic = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
 	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b:1::/48"),
 	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// hiding lists networks with an IPv4 address in each address (RFC 6052, RFC 3056, RFC 4291 §2.5.5.1).
-var hiding = []netip.Prefix{
+// withIPv4 lists networks with an IPv4 address in each address (RFC 6052, RFC 3056, RFC 4291
+// §2.5.5.1).
+var withIPv4 = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("::/96"),
 }
 
@@ -82,17 +83,17 @@ func reachOf(a netip.Addr) reach {
 		return atNowhere
 	case a.IsLoopback():
 		return atHome
-	case slices.ContainsFunc(hiding, func(p netip.Prefix) bool { return p.Contains(a) }):
-		return min(atSite, reachOf(hidden(a)))
-	case a.IsPrivate(), slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) }),
+	case slices.ContainsFunc(withIPv4, func(p netip.Prefix) bool { return p.Contains(a) }):
+		return min(atSite, reachOf(embeddedIPv4(a)))
+	case a.IsPrivate(), slices.ContainsFunc(nonPublic, func(p netip.Prefix) bool { return p.Contains(a) }),
 		a.Is4() && a.As4()[0] == 0:
 		return atSite
 	}
 	return atLarge
 }
 
-// hidden returns the IPv4 address in an address of a network of hiding.
-func hidden(a netip.Addr) netip.Addr {
+// embeddedIPv4 returns the IPv4 address in an address of a network in withIPv4.
+func embeddedIPv4(a netip.Addr) netip.Addr {
 	raw := a.As16()
 	if raw[0] == 0x20 { // 2002::/16
 		return netip.AddrFrom4([4]byte(raw[2:6]))

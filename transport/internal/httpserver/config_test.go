@@ -30,7 +30,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// What cannot be meant is told before anybody comes.
+// TestFaults checks that mistakes in the configuration are reported before the first request.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	type config = streamable.Config
@@ -74,7 +74,7 @@ type failing struct{}
 func (failing) Serve(net.Listener) error       { return errFailed }
 func (failing) Shutdown(context.Context) error { return nil }
 
-// ending gives up in silence, as fasthttp does where somebody else has closed the listener.
+// ending returns without an error, like fasthttp after other code has closed the listener.
 type ending struct{ failing }
 
 func (ending) Serve(net.Listener) error { return nil }

@@ -42,8 +42,9 @@ func TestContextIsNotThatOfStrangers(t *testing.T) {
 	})
 }
 
-// TestContextEnds: with what an exchange belongs to, and with the client only where that is
-// the rule; and it does not matter whether somebody waited, or when they began to.
+// TestContextEnds checks that a context ends with what its exchange belongs to. It ends with the
+// client only on revisions that demand it. It does not matter whether, or since when, a handler
+// waits for the end.
 func TestContextEnds(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -59,8 +59,8 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	})
 }
 
-// A call that was accepted goes on, and so does its response; whoever resumes it has to
-// have a token while it does.
+// TestAcceptedCallOutlivesItsToken checks that an accepted call and its response go on after the
+// token has expired. A client that resumes the response needs a valid token.
 func TestAcceptedCallOutlivesItsToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

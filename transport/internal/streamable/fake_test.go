@@ -173,7 +173,7 @@ func (s *sink) text() string {
 // event is one parsed SSE event.
 type event struct{ id, data string }
 
-// events are those of the body so far, comments left out.
+// events returns the events of the body so far, without comments.
 func (s *sink) events() []event {
 	var all []event
 	for block := range strings.SplitSeq(s.text(), "\n\n") {

@@ -114,10 +114,10 @@ func (h *heartbeats) stop() []*streamConn {
 // looks is the number of looks at the streams per heartbeat interval.
 const looks = 8
 
-// due takes the streams that would otherwise be silent for h.every at the next look, except those
-// whose last beat still blocks. It takes a stream if nothing was written on it in all but two of the
-// intervals between the looks of h.every: the last write may be up to one interval older, and in the
-// other one the beat reaches the client.
+// due takes the streams that would otherwise be silent for h.every at the next look, except streams
+// with a last beat that still blocks. It takes a stream if nothing was written on it for all but
+// two of the intervals between looks: the last write may be up to one interval older, and the beat
+// needs the other one to reach the client.
 func (h *heartbeats) due() []*streamConn {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -103,7 +103,7 @@ func TestNeverSilentForLonger(t *testing.T) {
 		h := &host{plan: resumable, log: &keeper{}, handle: tells}
 		e, all := crowd(t, h, 2)
 		other := &stamped{sink: sink{left: -1}}
-		begun := begin(t, all[1].do(http.MethodGet, ""), other) // its beats are not those of the stream below
+		begun := begin(t, all[1].do(http.MethodGet, ""), other) // it has other beats than the stream below
 		time.Sleep(every / 3)
 		to := &stamped{sink: sink{left: -1}}
 		b := begin(t, all[0].do(http.MethodGet, ""), to)
@@ -180,8 +180,8 @@ func TestIdleStreamsHaveNoGoroutines(t *testing.T) { //nolint:paralleltest // se
 	}
 }
 
-// A stream is over once, whoever ends it: the client, the session, another connection, an
-// event store that panics, or all at the same time.
+// TestOverOnce checks that a stream ends only once, whatever ends it: the client, the session,
+// another connection, an event store that panics, or all at the same time.
 func TestOverOnce(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *site, b *begun, h *host){

@@ -74,7 +74,7 @@ func TestWorkersAreUsedAgain(t *testing.T) {
 	})
 }
 
-// TestPatience: each request waits for as long as every other, whoever else waits.
+// TestPatience checks that the delay of a stream is the same for each request, however many wait.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

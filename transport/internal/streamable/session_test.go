@@ -166,8 +166,8 @@ func TestStandalone(t *testing.T) {
 	})
 }
 
-// TestPrimingIDs: no two events of a session have one id, however often its client listens
-// anew, and the client can come back with each (2025-11-25 basic/transports).
+// TestPrimingIDs checks that no two events of a session have one id, however often its client opens
+// the stream again, and that the client can resume from each (2025-11-25 basic/transports).
 func TestPrimingIDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,8 +222,8 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// An initialize that is answered with an error leaves no session: the client is told of
-// none, and its place is free again.
+// TestRefusedInitialize checks that an initialize that is answered with an error leaves no session.
+// The response has no session ID, and the session does not count any more.
 func TestRefusedInitialize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{plan: resumable, refuses: true}

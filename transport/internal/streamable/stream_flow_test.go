@@ -59,7 +59,7 @@ func (v *valve) take(part []byte, last bool) error {
 	return nil
 }
 
-// numbers are those of the events that were taken, the answer as -1.
+// numbers returns the numbers of the events that were taken, with -1 for the answer.
 func (v *valve) numbers() (all []int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,7 +158,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestLoneEvent leaves at once, and so does the last of a flood.
+// TestLoneEvent checks that a single event is sent at once, like the last event of a flood.
 func TestLoneEvent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,8 +177,8 @@ func TestLoneEvent(t *testing.T) {
 	})
 }
 
-// TestFloodWaits: a client that does not read makes the handler wait, and not the memory
-// grow; and when its carrier has given up the handler is told.
+// TestFloodWaits checks that a client that does not read makes the handler wait, and the memory
+// does not grow. When the carrier has given up, the handler gets an error.
 func TestFloodWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +316,8 @@ func TestFloodAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestEndedStreamIsReplayed as one body, whose end is that of its last event.
+// TestEndedStreamIsReplayed checks that an ended stream is replayed as one body, and that the body
+// ends with the last event.
 func TestEndedStreamIsReplayed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,8 +56,9 @@ func (d *dying) resume(after event) *streamable.Reply {
 	return d.b.do(http.MethodGet, "", "Last-Event-ID: "+after.id)
 }
 
-// TestWriterDied: a client that comes to another node after the death of the one that ran its call
-// gets what it missed, and is told at once that this is all; and so again, until it has that.
+// TestWriterDied checks a client that comes to another node after the node with its call has died.
+// It gets what it missed, and at once the end: the answer, or the prepared error. Both are repeated
+// until the client has received them.
 func TestWriterDied(t *testing.T) {
 	t.Parallel()
 	const result, batch = `{"jsonrpc":"2.0","id":1,"result":{}}`, `[{"jsonrpc":"2.0","id":1,"result":{}}]`

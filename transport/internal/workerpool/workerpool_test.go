@@ -230,8 +230,8 @@ func TestManyAtOnce(t *testing.T) {
 	close(closing)
 }
 
-// TestAllocations: an errand costs none where there is somebody to do it. Not parallel: it
-// counts what is allocated.
+// TestAllocations checks that an item makes no allocation if a worker is free. It is not parallel,
+// because it counts what is allocated.
 func TestAllocations(t *testing.T) {
 	done := make(chan struct{})
 	c := workerpool.New(nil, func(int) { done <- struct{}{} })

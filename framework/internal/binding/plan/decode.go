@@ -383,8 +383,8 @@ func (d *decoder) invalid(raw []byte) *report.Invalid {
 	return e
 }
 
-// unpanicked is err for the caller: if a method of the program panicked on a value, the value is unreadable.
-// The first panic is kept for the log.
+// unpanicked returns err for the caller. If a method of the program panicked on a value, it returns
+// an error for an unreadable value, and keeps the first panic for the log.
 func (d *decoder) unpanicked(err error) error {
 	p, ok := err.(*report.Panic) //nolint:errorlint // recovered has made it
 	if !ok {

@@ -23,7 +23,7 @@ type encoder struct {
 	bar   func(reflect.Type) error
 }
 
-// encoders are used again, which saves the allocation of their buffers.
+// encoders keeps encoders for later values, to save the allocation of their buffers.
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // maxRoom is the size of the largest buffer that is kept.

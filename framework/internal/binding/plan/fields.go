@@ -259,7 +259,7 @@ func (c *compiler) readRules(f *Member, cand candidate) {
 	tag, t := cand.sf.Tag.Get("validate"), cand.sf.Type
 	f.Rules = c.rules.Read(tag, t, cand.owner, valueOf(f.Node))
 	f.unjudged = tag == "-" || passesOver(f.Rules, t)
-	c.zeroIsLegal(f)
+	c.warnRequiredZero(f)
 }
 
 // options reads the json tag's options and reports whether the member may be
@@ -439,8 +439,9 @@ func zeroFunc(t reflect.Type) func(reflect.Value) bool {
 	}
 }
 
-// zeroIsLegal warns of required on a number or boolean: authors expect it to forbid zero, and it does not.
-func (c *compiler) zeroIsLegal(f *Member) {
+// warnRequiredZero warns of required on a number or boolean, because authors expect required to
+// forbid zero, and it does not.
+func (c *compiler) warnRequiredZero(f *Member) {
 	if what := KindOf(f.Node); f.Rules.MustExist() && (what.IsNumber() || what == rules.BoolKind) {
 		c.Warn(`validate:"required" on a number or bool means present; its zero is legal`,
 			`Leave required out, or forbid the zero with validate:"ne=0"`)

@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// maxOrdered is the length of the longest text whose findings are sorted. In longer texts they stay
-// in the order of decoding, and the findings of rules follow.
+// maxOrdered is the maximum length of a text with sorted findings. In longer texts the findings
+// stay in the order of decoding, and the findings of rules follow.
 const maxOrdered = 64 << 10
 
 // sortFindings orders findings by where their values stand in the caller's

@@ -49,8 +49,8 @@ func ruleExamples(c *rules.Constraints) [][]byte {
 	return jsonedit.QuoteAll(out)
 }
 
-// exampleMap returns a map with as many members as the rules demand, and at least one, which shows the form of
-// the keys. At greater depth the map may be empty, if the rules allow it.
+// exampleMap returns a map with as many members as the rules demand. It has at least one member, to
+// show the form of the keys. At greater depth the map may be empty, if the rules allow it.
 func (p guesser) exampleMap(n *plan.MapNode, c *rules.Constraints, depth int) []byte {
 	least := least(p.Words(n, c), "minProperties")
 	if least == 0 && depth > 0 && plan.Reaches(n, n, map[plan.Node]bool{}) {

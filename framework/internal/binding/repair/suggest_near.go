@@ -189,8 +189,9 @@ var boolWords = map[string][]byte{
 // aNumber is a number as people write it, with commas between the thousands.
 var aNumber = lazily(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
 
-// negative is a sign before a number that aNumber does not match. multiplied is a letter, a word or hexadecimal
-// digits after a number, which make it another number, such as a word for thousands.
+// negative is a sign before a number that aNumber does not match. multiplied is a text after a
+// number that makes it another number: a letter, a word such as a word for thousands, or
+// hexadecimal digits.
 var (
 	negative   = lazily(`(?i)(?:\b(?:minus|negative)|[-\x{2212}\x{2013}])[^\p{L}\p{N}]*$`)
 	multiplied = lazily(`(?i)^(?:[kmbgt]([^a-z]|$)|x[0-9a-f]| *(?:dozen|hundred|thousand|million|billion|trillion)s?\b)`)

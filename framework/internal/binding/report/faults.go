@@ -16,7 +16,7 @@ type Fault struct {
 	Owner  reflect.Type // the struct type of the field at the end of the path; may be nil
 	Member string       // the name of the field
 
-	// Enum is set if the fault depends on constants, which reflection does not see. It is a fault only if the
+	// Enum is set if the fault depends on constants, because reflection does not see constants. It is a fault only if the
 	// package of this type declares constants of the type.
 	Enum reflect.Type
 }

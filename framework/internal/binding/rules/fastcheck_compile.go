@@ -56,7 +56,7 @@ func (c *Compiler) test(r Rule, t reflect.Type) test {
 	if native := nativeTest(r, t); native != nil {
 		return native
 	}
-	return c.asked(r)
+	return c.byValidator(r)
 }
 
 // between reports whether the rule, or a part of it, looks at other members.
@@ -64,8 +64,8 @@ func (r Rule) between() bool {
 	return Relates(r.Name) || slices.ContainsFunc(r.alts, Rule.between)
 }
 
-// asked returns a test that calls validator for this one value.
-func (c *Compiler) asked(r Rule) test {
+// byValidator returns a test that calls validator for each value.
+func (c *Compiler) byValidator(r Rule) test {
 	judge, tag := c.Validator(), r.encode()
 	return func(v reflect.Value, _ bool) (said verdict) {
 		defer func() {

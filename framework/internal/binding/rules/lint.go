@@ -202,7 +202,7 @@ func (c *Compiler) meantRule(r Rule) string {
 // silently fail the rule always, or never.
 func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
 	for _, name := range names {
-		switch found, nilable := leads(owner, name); {
+		switch found, nilable := followPath(owner, name); {
 		case !found:
 			c.Fault("", fmt.Sprintf("validate rule %q: %s has no field %s", r, cmp.Or(gotype.PlainName(owner), "the struct"), name),
 				"Use the Go name of a field of the same struct")
@@ -216,10 +216,10 @@ func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
 	return true
 }
 
-// leads follows a path of field names from a struct. found is false if there is no such field. nilable is set
+// followPath follows a path of field names from a struct. found is false if there is no such field. nilable is set
 // if a field on the way belongs to an embedded pointer. What is behind an interface, an index or a value that
 // validator replaces is unknown, and counts as found.
-func leads(t reflect.Type, path string) (found, nilable bool) {
+func followPath(t reflect.Type, path string) (found, nilable bool) {
 	for name := range strings.SplitSeq(path, ".") {
 		t = gotype.Deref(t)
 		switch {
@@ -235,7 +235,7 @@ func leads(t reflect.Type, path string) (found, nilable bool) {
 		}
 		for _, i := range f.Index[:len(f.Index)-1] {
 			t = gotype.Deref(t).Field(i).Type
-			nilable = nilable || t.Kind() == reflect.Pointer && !filled(t.Elem())
+			nilable = nilable || t.Kind() == reflect.Pointer && !hasDefaults(t.Elem())
 		}
 		if indexed {
 			return true, nilable
@@ -245,9 +245,9 @@ func leads(t reflect.Type, path string) (found, nilable bool) {
 	return true, nilable
 }
 
-// filled reports whether a member of an embedded struct has a default. In each call, the default allocates the
+// hasDefaults reports whether a member of an embedded struct has a default. In each call, the default allocates the
 // struct.
-func filled(t reflect.Type) bool {
+func hasDefaults(t reflect.Type) bool {
 	for f := range t.Fields() {
 		if _, has := f.Tag.Lookup("default"); has && f.IsExported() {
 			return true

@@ -8,12 +8,12 @@ import (
 	"reflect"
 )
 
-// judged reports whether t has the method that r, a rule of the name ruleMethod, wants, and the first result of
-// the method is a bool or an error. For an interface, the method is not known, and judged returns true.
+// hasRuleMethod reports whether t has the method that r demands, and the first result of the method is a bool or
+// an error. The name of r is ruleMethod. For an interface, the method is not known, and hasRuleMethod returns true.
 //
 // Like validator, it looks up a method by a name that the linker does not know, so the linker keeps all methods
 // of all types. The build tag of validator avoids that.
-func judged(r Rule, t reflect.Type) bool {
+func hasRuleMethod(r Rule, t reflect.Type) bool {
 	if t.Kind() == reflect.Interface || has(t, ValuerType) {
 		return true
 	}

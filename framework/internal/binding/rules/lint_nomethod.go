@@ -4,8 +4,8 @@ package rules
 
 import "reflect"
 
-// judged returns false: if validator is built with this tag, it cannot call methods.
-func judged(Rule, reflect.Type) bool { return false }
+// hasRuleMethod returns false: if validator is built with this tag, it cannot call methods.
+func hasRuleMethod(Rule, reflect.Type) bool { return false }
 
 func methodAdvice(Rule) string {
 	return "Build without the tag validator_novalidatefn, or remove the rule"

@@ -143,7 +143,7 @@ func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 		if !ok {
 			return true
 		}
-		if _, nilable := leads(key, r.Param); nilable {
+		if _, nilable := followPath(key, r.Param); nilable {
 			c.Fault("", fmt.Sprintf("validate rule %q: %s is a field of an embedded pointer, and validator panics where that is nil", r, r.Param),
 				"Embed the struct itself, or compare them in a method Validate() error of the struct")
 			return false

@@ -63,7 +63,7 @@ func (c *Compiler) hopeless(r Rule, t reflect.Type) bool {
 		return !slices.ContainsFunc(r.alts, func(alt Rule) bool { return !c.hopeless(alt, t) })
 	}
 	if r.Name == ruleMethod {
-		return !judged(r, t)
+		return !hasRuleMethod(r, t)
 	}
 	if measuresArray(r, t) {
 		holds, problem := tryRule(c.Validator(), r, reflect.Zero(t))

@@ -32,6 +32,6 @@ type Value struct {
 	Quoted  Kind         // kind of a value that json:",string" writes as a text; Opaque for other values
 	Bytes   bool         // a text in JSON, and a slice of bytes for validator
 	Elem    func() Value // the elements of a list or a map; nil for other values
-	Key     *Value       // the keys of a map, which are texts; nil for other values
+	Key     *Value       // the keys of a map; nil for other values
 	Strings bool         // the keys are strings in Go, and no method of their type reads them
 }

@@ -195,7 +195,8 @@ func plural(n int, unit string) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// itemWords says what the items of a list are. They follow the conditions of the list itself.
+// itemWords describes the items of a list. The description follows the conditions of the list
+// itself.
 func itemWords(k Keywords) (text string) {
 	if raw, ok := k.Get("items"); ok && string(raw) != "{}" {
 		text += ", each " + Describe(Parse(raw))

@@ -93,7 +93,7 @@ func notNull(array []byte, null string) [][]byte {
 	return out
 }
 
-// over returns below with the keywords of above, which replace keywords of the same name.
+// over returns the keywords of below and above. If both have a keyword, the one of above stays.
 func over(below, above Keywords) Keywords {
 	out := slices.Clone(below)
 	for _, w := range above {

@@ -34,7 +34,7 @@ function Field({ name, label: shown, schema, root, value, onChange, required, pa
 const text = (schema, name) => { const v = get(schema, name); return typeof v === 'string' ? seen(v) : ''; };
 const bare = v => typeof v === 'string' ? v : v === undefined ? '' : v instanceof Draft ? v.text : write(v);
 
-// named is the same where it has to be seen that a text is empty.
+// named is like bare, but shows an empty text as quotes.
 const named = v => v === '' ? '""' : bare(v);
 
 function Control(props) {
@@ -97,8 +97,8 @@ function YesNo(props) {
   return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
 }
 
-// titles are the labels of choices. The empty text has its quotes, as has what looks like another
-// choice.
+// titles returns the labels of choices. It writes the quotes of a text that is empty or looks like
+// another choice.
 function titles(choices) {
   const alike = new Map();
   for (const { value } of choices) alike.set(bare(value), (alike.get(bare(value)) ?? 0) + 1);
@@ -239,7 +239,7 @@ function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
     onChange=${v => { const next = [...p.places.map((_, at) => all[at] ?? null), ...all.slice(p.places.length)]; next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 
-// Pairs are names and values. Beside fields, the names of the fields are taken.
+// Pairs edits names and values. If it stands beside fields, taken has the names of the fields.
 function Pairs({ p, root, value, onChange, path, faults, depth, taken }) {
   const all = value instanceof Map ? [...value] : [], union = plan(p.items, root, depth + 1).kind === 'union';
   const [name, setName] = useState('');

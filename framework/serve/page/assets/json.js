@@ -166,7 +166,8 @@ export function drafts(value, path = '') {
 // same compares two values.
 export const same = (a, b) => a === b || (a !== undefined && b !== undefined && write(a) === write(b));
 
-// seen makes characters visible that cannot be seen, and that a model reads all the same: controls, and
-// what Unicode lets a font leave out, but not the two selectors that choose how an emoji looks.
+// seen makes invisible characters visible, because a model also reads them: controls, and
+// characters that Unicode lets a font leave out. It keeps the two selectors that choose how an
+// emoji looks.
 export const seen = text => String(text).replace(/(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb]/gu,
   c => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);

@@ -114,8 +114,8 @@ export function Dialog({ label, kind, onClose, children }) {
     <div class=${kind} role="dialog" aria-modal="true" aria-label=${label} tabindex="-1" ref=${box} onKeyDown=${keys}>${children}</div></div>`;
 }
 
-// Value draws a JSON value for people: lists of objects as tables, the rest as lists and trees. room is
-// how many rows may be drawn within it before the user opens anything.
+// Value draws a JSON value for people: lists of objects as tables, the rest as lists and trees.
+// room is the number of rows that it may draw before the user opens anything.
 export function Value({ value, schema, depth = 0, room = most }) {
   if (value instanceof Map) return html`<${Members} value=${value} schema=${schema} depth=${depth} room=${room}/>`;
   if (Array.isArray(value)) return html`<${List} value=${value} schema=${schema} depth=${depth} room=${room}/>`;

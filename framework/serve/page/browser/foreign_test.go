@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestAlikeChoices: choices that look alike, or like nothing, can be told apart.
+// TestAlikeChoices checks that a user can distinguish choices that look alike, or look empty.
 func TestAlikeChoices(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, taker(t, "pick", `{"type":"object","properties":{"few":{"enum":["","1",1,null]},"many":{"enum":["","1",1,"a","b","c"]},
@@ -29,7 +29,8 @@ func TestAlikeChoices(t *testing.T) {
 	b.sees(".calls", `{"many":"1"}`)
 }
 
-// TestOtherMembers: beside its fields, an object that takes other members has rows for them.
+// TestOtherMembers checks that an object that accepts other members has rows for them beside its
+// fields.
 func TestOtherMembers(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, taker(t, "tag", `{"type":"object","properties":{"name":{"type":"string"},

@@ -61,7 +61,8 @@ func TestAnswerIsNotKept(t *testing.T) {
 	b.sees("table.data", "summary")
 }
 
-// TestReloadOfTemplate: what was filled into the address of a template survives a reload, as in a tool.
+// TestReloadOfTemplate checks that the values in the form of a template survive a reload, as in the
+// form of a tool.
 func TestReloadOfTemplate(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, weatherOptions(t)))

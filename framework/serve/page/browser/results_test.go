@@ -156,8 +156,9 @@ func TestHiddenCharacters(t *testing.T) {
 	b.sees("table.data", `["y`+shown+`"]`)
 }
 
-// TestHiddenEverywhere: what cannot be seen is shown in the title of the tab, in faults and in earlier
-// calls, too. That includes the selectors of variants, which can carry a hidden text.
+// TestHiddenEverywhere checks that invisible characters are shown in the title of the tab, in
+// faults and in earlier calls. They include the variation selectors, because these can carry a
+// hidden text.
 func TestHiddenEverywhere(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, offering(t, "count", framework.Tool("count", func(context.Context, json.RawMessage) (string, error) {
@@ -266,7 +267,8 @@ func TestCutString(t *testing.T) {
 	b.sees(says+" pre", `[{\"a\":\"b\"}`)
 }
 
-// TestWideResults: of results with very many parts, however they are nested, the page draws a part.
+// TestWideResults checks that the page draws only a part of a result with very many parts, however
+// they are nested.
 func TestWideResults(t *testing.T) {
 	const most = 12_000
 	objects := func(n, members int, name string) []map[string]int {
@@ -313,7 +315,8 @@ func TestWideResults(t *testing.T) {
 	}
 }
 
-// TestAddressOfFrame: the address of a frame opens it, also from another one, and among many later ones.
+// TestAddressOfFrame checks that the address of a frame opens it, also from another frame, and
+// among many later ones.
 func TestAddressOfFrame(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, specimen(t)))

@@ -498,7 +498,8 @@ func TestForeignServer(t *testing.T) {
 	b.until(func() bool { return b.eval("document.querySelector('.pix img')?.naturalWidth > 0") == "true" }, func() string { return "the image is not shown" })
 }
 
-// TestSecretIsNotRepeated: a secret argument is masked, and Again leaves it to be typed anew.
+// TestSecretIsNotRepeated checks that a secret argument is masked, and that Again leaves its field
+// empty.
 func TestSecretIsNotRepeated(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, specimen(t)))

@@ -185,8 +185,8 @@ func (b *tab) fill(selector, text string) {
 	b.keys(kb.Delete + text)
 }
 
-// keys types keys wherever the focus is. As with a real keyboard, a character comes only if
-// nobody has prevented its key.
+// keys types keys at the current focus. As with a real keyboard, a key types its character unless a
+// script prevents that.
 func (b *tab) keys(keys string, modifiers ...input.Modifier) {
 	b.t.Helper()
 	for _, r := range keys {

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 )
 
-// change is one that somebody made by hand, and what it means.
+// change is a change of an API description, written by hand, with its expected meaning.
 type change struct {
 	name          string
 	before, after string
@@ -336,7 +336,7 @@ func TestServerChanges(t *testing.T) {
 	}
 }
 
-// The worst comes first, and each change is told once.
+// TestOrder checks that the worst changes come first, and that each change is reported once.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	before := parse(t, `{"instructions":"a","tools":[{"listed":{"name":"a","inputSchema":{"maximum":1}}},{"listed":{"name":"b"}}]}`)
@@ -407,7 +407,7 @@ func TestHugeExponents(t *testing.T) {
 	}
 }
 
-// Schemas come from servers that nobody knows. What is the same is the same, however odd.
+// FuzzDiff checks schemas of unknown servers. Equal schemas never differ, however odd they are.
 func FuzzDiff(f *testing.F) {
 	for _, tt := range schemaChanges() {
 		f.Add(`{`+tt.before+`,`+defs+`}`, `{`+tt.after+`,`+defs+`}`)

@@ -195,7 +195,7 @@ func (w walker) alternatives(before, after object) {
 	w.alike(old, now)
 	gone, added := without(old, now), without(now, old)
 	excluded, exclude := exclusive(w.before, before, old), exclusive(w.after, after, now)
-	w.turned(excluded, exclude, "only one alternative may fit now, and several can", "several alternatives may fit now")
+	w.compareRule(excluded, exclude, "only one alternative may fit now, and several can", "several alternatives may fit now")
 	if len(gone) == 1 && len(added) == 1 && len(old) == len(now) {
 		w.compare(gone[0], added[0])
 		return

@@ -23,7 +23,7 @@ func (w walker) keyword(name string, before, after any) {
 	case "pattern", "format", "contentEncoding", "contentMediaType":
 		w.rule(name, before, after)
 	case "uniqueItems":
-		w.turned(flag(before, false), flag(after, false), "items must differ now", "items may repeat now")
+		w.compareRule(flag(before, false), flag(after, false), "items must differ now", "items may repeat now")
 	case "items", "additionalItems", "unevaluatedItems", "contains",
 		"additionalProperties", "unevaluatedProperties", "propertyNames":
 		w.inside(name, before, after)
@@ -192,7 +192,7 @@ func (w walker) limits(before, after object, inclusive, exclusive string, least 
 		w.bound(name, old.at, now.at, old.written, now.written, least)
 		return
 	}
-	w.turned(old.exclude, now.exclude, short(now.written)+" itself is not allowed any more", short(now.written)+" itself is allowed now")
+	w.compareRule(old.exclude, now.exclude, short(now.written)+" itself is not allowed any more", short(now.written)+" itself is allowed now")
 }
 
 // multiple compares multipleOf. Every multiple of 10 is also a multiple of 5.

@@ -13,7 +13,7 @@ import (
 type walker struct {
 	r             *report
 	side          string          // "input" or "output"
-	narrow, wide  Level           // of changes after which fewer or more values fit
+	narrow, wide  Level           // levels of a change after which fewer values fit, or more
 	before, after any             // the documents
 	seen          map[string]bool // pairs of references that were compared
 	aside         map[string]bool // same for behind, which only asks whether they differ
@@ -50,8 +50,8 @@ func (w walker) narrower(format string, args ...any) { w.add(w.narrow, format, a
 // wider reports that more values fit.
 func (w walker) wider(format string, args ...any) { w.add(w.wide, format, args...) }
 
-// turned compares a rule that is there or not.
-func (w walker) turned(was, is bool, added, removed string) {
+// compareRule reports that a rule was added or removed, with one of the texts.
+func (w walker) compareRule(was, is bool, added, removed string) {
 	switch {
 	case is && !was:
 		w.narrower("%s", added)
@@ -85,7 +85,7 @@ func (w walker) compare(before, after any) {
 		w.seen[key] = true
 	}
 	if refuses(old) || refuses(now) {
-		w.turned(refuses(old), refuses(now), "nothing is allowed any more", "values are allowed now")
+		w.compareRule(refuses(old), refuses(now), "nothing is allowed any more", "values are allowed now")
 		return
 	}
 	if alternating(old) != alternating(now) {

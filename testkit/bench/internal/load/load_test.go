@@ -66,7 +66,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestHTTPWrong: one of three answers belongs to somebody else.
+// TestHTTPWrong checks that answers to another request count as wrong. One of three answers is.
 func TestHTTPWrong(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64

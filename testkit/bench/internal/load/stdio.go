@@ -112,8 +112,8 @@ func (s *Stdio) until(over func() bool) (round Round) {
 	return round
 }
 
-// step sends requests if more is set, and reads once. A request must be open by then, because
-// otherwise the read would wait for ever.
+// step sends requests if more is set, and reads once. At least one request must be open by then,
+// because otherwise the read would wait forever.
 func (s *Stdio) step(more bool, round *Round) error {
 	if more {
 		if err := s.fill(s.depth); err != nil {

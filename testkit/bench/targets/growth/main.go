@@ -40,7 +40,7 @@ func measure(ctx context.Context, args []string) (figures, error) {
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil || n < 1 {
-		return nil, fmt.Errorf("%q is not a number of them", args[1])
+		return nil, fmt.Errorf("%q is not a positive number", args[1])
 	}
 	switch args[0] {
 	case "sessions":

@@ -193,7 +193,7 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
     ${view === 2 && html`<p class="q s">The text blocks: this is what most clients put before the model.</p><pre class="code wrap" tabindex="0">${texts.map(t => html`<${Long} text=${seen(t)}/>`)}${texts.length === 0 && '(nothing)'}</pre>`}`;
 }
 
-// Shown is a result by its kind. Of very many parts it draws the first.
+// Shown draws a result by its kind. If the result has very many parts, it draws the first ones.
 function Shown({ result, schema }) {
   const [n, setN] = useState(200);
   const data = get(result, 'structuredContent'), blocks = listOf(result, 'content'), contents = get(result, 'contents'), messages = get(result, 'messages');

@@ -18,7 +18,8 @@ function promptSchema(listed) {
   return new Map([['type', 'object'], ['properties', properties], ['required', args.filter(a => get(a, 'required') === true).map(a => get(a, 'name'))]]);
 }
 
-// useKept is what is filled in on one screen. It survives a reload, and secret fields do not.
+// useKept keeps the values that are filled in on one screen. They survive a reload, except secret
+// fields.
 export function useKept(key, schema) {
   const [state, setState] = useState(() => load(key, schema));
   const latest = useRef();
