@@ -99,7 +99,7 @@ func (m *member) warnBrowserURI(b *builder, uri string) {
 	switch {
 	case web && strings.ContainsFunc(u.Host, func(r rune) bool { return r >= utf8.RuneSelf }):
 		m.warn(b, "many clients write a host outside of ASCII in Punycode, and do not find it", fix)
-	case u.Scheme == "file" && u.Host == "localhost":
+	case u.Scheme == "file" && strings.EqualFold(u.Host, "localhost"):
 		m.warn(b, "many clients leave out the host localhost, and do not find it", fix)
 	case slices.ContainsFunc(strings.Split(u.EscapedPath(), "/"), isDots):
 		m.warn(b, "many clients resolve the segments . and .. of a path, and do not find it", fix)

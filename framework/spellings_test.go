@@ -248,7 +248,7 @@ func TestTemplateInAnotherSpelling(t *testing.T) {
 func TestDoubtfulURIs(t *testing.T) {
 	t.Parallel()
 	type p struct {
-		X string `uri:"x"`
+		X string `uri:"x" json:",omitempty"`
 	}
 	fixed := func(uri string) framework.Component {
 		return framework.Resource(uri, func(context.Context) (string, error) { return "", nil }, framework.Describe("d"))
@@ -268,6 +268,11 @@ func TestDoubtfulURIs(t *testing.T) {
 		{fixed("https://Example.com"), ""},
 		{fixed("file://localhost/a"), "localhost"},
 		{template("file://localhost/{x}"), "localhost"},
+		{fixed("file://LocalHost/a"), "localhost"},
+		{template("file://localhost{/x}"), "localhost"},
+		{template("https://bücher.example{?x}"), "Punycode"},
+		{template("notes://a/..{?x}"), ". and .."},
+		{template("https://bücher{x}.example/"), ""},
 		{fixed("file:///a"), ""},
 		{fixed("http://localhost/a"), ""},
 		{fixed("https://a/b/../c"), ". and .."},

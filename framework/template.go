@@ -172,8 +172,11 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		return
 	}
 	template := t.template
-	literal, _, _ := strings.Cut(m.name, "{")
-	m.warnBrowserURI(b, literal[:strings.LastIndexByte(literal, '/')+1])
+	literal, rest, _ := strings.Cut(m.name, "{")
+	if rest != "" && !strings.ContainsRune("/?#", rune(rest[0])) { // the variable continues the host or the segment
+		literal = literal[:strings.LastIndexByte(literal, '/')+1]
+	}
+	m.warnBrowserURI(b, literal)
 	if !in.open {
 		known := planOf(in.plan, t.template)
 		t.latest.Store(known)
