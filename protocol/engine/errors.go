@@ -28,7 +28,7 @@ var ErrPending = replay.ErrPending
 
 // errGone is the error of an operation that waits for a client after the client has left. Like the
 // end of a session, it is not a fault of the server.
-var errGone = fmt.Errorf("%w (%w)", errors.New("engine: the connection is gone"), transport.ErrNoSession)
+var errGone = fmt.Errorf("engine: the connection is gone (%w)", transport.ErrNoSession)
 
 // errLost is the error if another worker has the task.
 var errLost = errors.New("engine: another worker has taken the task")
