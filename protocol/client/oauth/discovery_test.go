@@ -285,6 +285,7 @@ func TestC37_SpellingsOfAddresses(t *testing.T) {
 	t.Parallel()
 	for host, used := range map[string]bool{
 		"2130706433": false, "0x7f000001": false, "0X7F.1": false, "127.1": false, "0177.0.0.1": false, "127.0.0.1.": false, "169.254.43518": false, "a.0x": false, "example.1": false,
+		"１２７.0.0.1": false, "127。0。0。1": false, "０Ｘ７ｆ．１": false, "①.0.0.①": false, "127.0.0.1｡": false, "鏡１.example": true, "１.鏡": true, "münchen.example": true,
 		"127.0.0.1": true, "[::1]": true, "[::ffff:127.0.0.1]": true, "1.example": true, "0x7f.example": true, "a1": true, "0xyz": true,
 	} {
 		s := script(t, map[string]string{

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 const (
@@ -221,13 +222,27 @@ func isOddAddress(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
 	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	host = strings.ToLower(strings.TrimSuffix(strings.Map(inASCII, host), "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	digits := "0123456789"
 	if hex, ok := strings.CutPrefix(last, "0x"); ok {
 		last, digits = hex, digits+"abcdef"
 	}
 	return strings.Trim(last, digits) == ""
+}
+
+// inASCII returns the ASCII character that net/http and browsers use in place of a character of an
+// address, such as a full-width digit. It returns 0 for each number, and other characters as they are.
+func inASCII(r rune) rune {
+	switch {
+	case unicode.IsNumber(r):
+		return '0'
+	case r == '。' || r == '｡':
+		return '.'
+	case r >= '！' && r <= '～': // the full-width forms of ASCII
+		return r - '！' + '!'
+	}
+	return r
 }
 
 // answer is the answer to a request.
