@@ -315,6 +315,39 @@ func TestWideResults(t *testing.T) {
 	}
 }
 
+// TestWideEarlierResult checks that the groups of an earlier result are open or not by its own size, not by the size
+// of the result before it on the screen.
+func TestWideEarlierResult(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "wide", framework.Tool("groups", func(_ context.Context, in struct {
+		Members int `json:"members"`
+	}) (any, error) {
+		all := map[string]any{}
+		for i := range 200 {
+			group := map[string]int{}
+			for j := range in.Members {
+				group[fmt.Sprintf("m%d", j)] = j
+			}
+			all[fmt.Sprintf("g%03d", i)] = group
+		}
+		return all, nil
+	}, framework.Describe("Returns groups."), framework.ReadOnly()))))
+	b.click(".rail a", "groups")
+	for i, members := range []string{"1", "199", "1", "199"} {
+		if i < 2 {
+			b.fill("#f_members", members)
+			b.click("[data-call]", "Call")
+		} else {
+			b.click(".calls button", ":"+members+"}")
+		}
+		b.sees(".calls .sel", ":"+members+"}")
+		open := map[string]string{"1": "200 of 200", "199": "0 of 200"}[members]
+		b.until(func() bool {
+			return b.eval("`${document.querySelectorAll('details.deep[open]').length} of ${document.querySelectorAll('details.deep').length}`") == open
+		}, func() string { return "not " + open + " groups of " + members + " are open" })
+	}
+}
+
 // TestAddressOfFrame checks that the address of a frame opens it, also from another frame, and
 // among many later ones.
 func TestAddressOfFrame(t *testing.T) {

@@ -188,7 +188,7 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
     ${call.fits?.unread && html`<p class="note wrapped">The page cannot check it against the output schema of the tool: ${seen(call.fits.why)}</p>`}
     ${call.fits && !call.fits.yes && !call.fits.unread && html`<div class="teach" role="alert"><p class="top">! It breaks the output schema of the tool</p><pre class="code wrap" tabindex="0">${seen(call.fits.why)}</pre></div>`}
     <div class="row viewrow"><${Tabs} names=${views} at=${view} onChange=${choose} label="Answer as"/></div>
-    ${view === 0 && html`<${Shown} result=${result} schema=${schema}/>`}
+    ${view === 0 && html`<${Shown} key=${call.id} result=${result} schema=${schema}/>`}
     ${view === 1 && html`<${Code} value=${result}/>`}
     ${view === 2 && html`<p class="q s">The text blocks: this is what most clients put before the model.</p><pre class="code wrap" tabindex="0">${texts.map(t => html`<${Long} text=${seen(t)}/>`)}${texts.length === 0 && '(nothing)'}</pre>`}`;
 }
