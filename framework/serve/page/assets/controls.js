@@ -18,7 +18,7 @@ function Field({ name, label: shown, schema, root, value, onChange, required, pa
   const hint = text(p.schema, 'description');
   const fallback = p.schema.get('default');
   const example = Array.isArray(p.schema.get('examples')) ? p.schema.get('examples')[0] : undefined;
-  const words = seen([p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`, p.input === 'date' && fallback !== undefined && `${bare(fallback)} is the default`].filter(Boolean).join(', '));
+  const words = seen([p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`, p.input === 'date' && fallback !== undefined && `${named(fallback)} is the default`].filter(Boolean).join(', '));
   const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
   const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete, room };
@@ -47,7 +47,7 @@ function Control(props) {
 }
 
 // hintOf is what an empty field says.
-const hintOf = ({ fallback, example }) => fallback !== undefined ? `${seen(named(fallback))}, the default` : example !== undefined ? `such as ${seen(bare(example))}` : '';
+const hintOf = ({ fallback, example }) => fallback !== undefined ? `${seen(named(fallback))}, the default` : example !== undefined ? `such as ${seen(named(example))}` : '';
 
 // isDate says that a date field shows a text. It has no value for other texts.
 const isDate = text => Object.assign(document.createElement('input'), { type: 'date', value: text }).value === text;
@@ -115,7 +115,7 @@ function Choice(props) {
     return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${seen(o.note)}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
-    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(bare(value))}, not in the list` : fallback === undefined ? '' : `${seen(named(fallback))}, the default`}</option>
+    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(named(value))}, not in the list` : fallback === undefined ? '' : `${seen(named(fallback))}, the default`}</option>
     ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${labels[i]}${c.title ? ` (${seen(bare(c.value))})` : ''}</option>`)}</select>`;
 }
 

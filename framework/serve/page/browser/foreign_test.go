@@ -11,7 +11,7 @@ import (
 func TestAlikeChoices(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, taker(t, "pick", `{"type":"object","properties":{"few":{"enum":["","1",1,null]},"many":{"enum":["","1",1,"a","b","c"]},
-		"text":{"type":"string","default":""}, "n":{"anyOf":[{"type":"integer","minimum":1,"maximum":9},{"type":"null"}],"default":null}}}`)))
+		"text":{"type":"string","default":""},"like":{"type":"string","examples":[""]},"n":{"anyOf":[{"type":"integer","minimum":1,"maximum":9},{"type":"null"}],"default":null}}}`)))
 	b.click(".rail a", "pick")
 	for _, label := range []string{`""`, `"1"`, "1", "null"} {
 		script := fmt.Sprintf("[...document.querySelectorAll('[aria-labelledby=f_few-l] .opt')].filter(e => e.innerText.trim() === %q).length", label)
@@ -20,6 +20,9 @@ func TestAlikeChoices(t *testing.T) {
 	b.sees("#f_many", `"1"`)
 	if hint := b.eval("document.querySelector('#f_text').placeholder"); hint != `"", the default` {
 		t.Errorf("the hint of an empty default is %q", hint)
+	}
+	if hint := b.eval("document.querySelector('#f_like').placeholder"); hint != `such as ""` {
+		t.Errorf("the hint of an empty example is %q", hint)
 	}
 	if at := b.value(".range [type=range]"); at != "1" {
 		t.Errorf("the slider of a number without a value is at %s, want 1", at)
