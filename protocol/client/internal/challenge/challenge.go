@@ -2,7 +2,10 @@
 // WWW-Authenticate (RFC 9110 §11.6.1).
 package challenge
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Challenge is one challenge of a WWW-Authenticate header (RFC 9110 §11.6.1).
 type Challenge struct {
@@ -24,12 +27,15 @@ func Parse(fields ...string) []Challenge {
 				break
 			}
 			c := Challenge{strings.ToLower(scheme), map[string]string{}}
-			field = c.read(rest)
+			field = c.read(token68.ReplaceAllString(rest, ""))
 			all = append(all, c)
 		}
 	}
 	return all
 }
+
+// token68 is what some schemes have instead of parameters, such as Negotiate (RFC 9110 §11.2).
+var token68 = regexp.MustCompile(`^ +[A-Za-z0-9._~+/-]+=*[ \t]*(,|$)`)
 
 // read reads the parameters up to the next challenge, and returns the text after them.
 func (c *Challenge) read(s string) string {

@@ -22,7 +22,8 @@ func TestC1_Challenges(t *testing.T) {
 		`DPoP algs="ES256", Bearer scope="a", scope="b"`:              {{"algs": "ES256"}, {"scope": "a"}},
 		`Negotiate, Bearer x="unclosed`:                               {{}, {}},
 		`Bearer x="a"; y="b"`:                                         {{"x": "a"}},
-		`Basic dXNlcg, Bearer x=y`:                                    {{}, {}, {"x": "y"}},
+		`Basic dXNlcg, Bearer x=y`:                                    {{}, {"x": "y"}},
+		`Negotiate oY/+GwA==, Bearer x=y`:                             {{}, {"x": "y"}},
 		`"quoted first"`:                                              {},
 		strings.Repeat("Bearer,", 100):                                slices.Repeat([]params{{}}, 16),
 	} {
