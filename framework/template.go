@@ -172,11 +172,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		return
 	}
 	template := t.template
-	literal, rest, _ := strings.Cut(m.name, "{")
-	if rest != "" && !strings.ContainsRune("/?#", rune(rest[0])) { // the variable continues the host or the segment
-		literal = literal[:strings.LastIndexByte(literal, '/')+1]
-	}
-	m.warnBrowserURI(b, literal)
+	m.warnBrowserURI(b, literalURI(m.name))
 	if !in.open {
 		known := planOf(in.plan, t.template)
 		t.latest.Store(known)
@@ -208,6 +204,15 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		MIME: out.mime, Annotations: m.options.annotations, Icons: m.options.icons, Meta: m.options.meta,
 	}
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTemplate(nil, &listed) })
+}
+
+// literalURI returns the beginning of a template that is in all its URIs, up to a whole host or segment.
+func literalURI(template string) string {
+	literal, rest, _ := strings.Cut(template, "{")
+	if rest != "" && !strings.ContainsRune("/?#", rune(rest[0])) { // the variable continues the host or the segment
+		literal = literal[:strings.LastIndexByte(literal, '/')+1]
+	}
+	return literal
 }
 
 // tryURI changes the suggestion in an error about invalid variables to a URI, because that is what

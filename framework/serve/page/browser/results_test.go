@@ -321,7 +321,8 @@ func TestWideEarlierResult(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, offering(t, "wide", framework.Tool("groups", func(_ context.Context, in struct {
 		Members int `json:"members"`
-	}) (any, error) {
+	},
+	) (any, error) {
 		all := map[string]any{}
 		for i := range 200 {
 			group := map[string]int{}
