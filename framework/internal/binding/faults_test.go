@@ -160,6 +160,8 @@ func TestFaults(t *testing.T) {
 		{"unknown in part", structWith(str, `validate:"url|emial"`), binding.Input, `validate rule "emial" does not exist. Did you mean email?`},
 		{"bad parameter", structWith(num, `validate:"min=abc"`), binding.Input, `In.V: validate rule "min=abc" does not work on type int: its parameter is wrong. Correct "abc"`},
 		{"no parameter", structWith(num, `validate:"min"`), binding.Input, `validate rule "min" does not work on type int: its parameter is missing. Write min=…`},
+		{"no layout", structWith(reflect.TypeFor[string](), `validate:"datetime="`), binding.Input, `does not work on type string: its parameter is missing. Write datetime=…`},
+		{"two characters", structWith(reflect.TypeFor[string](), `validate:"excludesrune=ab"`), binding.Input, `does not work on type string: its parameter is wrong. Correct "ab"`},
 		{"bad duration", structWith(reflect.TypeFor[time.Duration](), `validate:"min=3x"`), binding.Input, `does not work on type time.Duration: its parameter is wrong. Correct "3x"`},
 		{"bad bool", structWith(reflect.TypeFor[bool](), `validate:"eq=maybe"`), binding.Input, `does not work on type bool: its parameter is wrong. Correct "maybe"`},
 		{"rule of another type", structWith(num, `validate:"url"`), binding.Input, `validate rule "url" does not work on type int. Use it on another type, or remove it`},

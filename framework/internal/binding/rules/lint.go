@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-playground/validator/v10"
 
@@ -104,6 +105,11 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 	if !c.lintUnique(r, t) {
 		return false
 	}
+	// Validator takes the first character, or refuses every text.
+	if strings.HasSuffix(r.Name, "rune") && utf8.RuneCountInString(r.Param) != 1 || r.Name == "datetime" && r.Param == "" {
+		c.wrongParam(r, t)
+		return false
+	}
 	if nativeTest(r, t) != nil {
 		return true // its parameter could be read
 	}
@@ -131,18 +137,26 @@ const undefined = "Undefined validation function"
 // unworkable files a fault for a rule that made validator panic.
 func (c *Compiler) unworkable(r Rule, t reflect.Type, panicked string) {
 	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
-	switch number := strings.HasPrefix(panicked, "strconv."); {
+	switch {
 	case strings.HasPrefix(panicked, undefined):
 		c.Fault("", fmt.Sprintf("validate rule %q does not exist", r), c.meantRule(r))
-	case number && r.Param == "":
-		c.Fault("", problem+": its parameter is missing", "Write "+r.Name+"=…")
-	case number:
-		c.Fault("", problem+": its parameter is wrong", fmt.Sprintf("Correct %q", r.Param))
+	case strings.HasPrefix(panicked, "strconv."):
+		c.wrongParam(r, t)
 	case strings.HasPrefix(panicked, "Bad field type"), strings.HasPrefix(panicked, "reflect: "):
 		c.Fault("", problem, c.placeOf(r, t))
 	default:
 		c.Fault("", problem+": "+panicked, "Correct or remove the rule")
 	}
+}
+
+// wrongParam files a fault for a rule with a parameter that it cannot use.
+func (c *Compiler) wrongParam(r Rule, t reflect.Type) {
+	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
+	if r.Param == "" {
+		c.Fault("", problem+": its parameter is missing", "Write "+r.Name+"=…")
+		return
+	}
+	c.Fault("", problem+": its parameter is wrong", fmt.Sprintf("Correct %q", r.Param))
 }
 
 // placeOf returns advice on where to use a rule that does not fit t.
