@@ -39,9 +39,11 @@ var narrowings = map[string]binding.Narrowing{
 //     integer becomes a sentence of the description.
 //
 // Arguments are validated by their types, as without the option. The listed schema may accept more,
-// and less for alternatives that have the type of the first one. If an API of these clients refuses
-// a name, that is a fault of Build instead of a warning. Output schemas, questions and prompts do
-// not change.
+// and less for alternatives that have the type of the first one. Values without a type, such as any
+// and json.RawMessage, keep their schema, although some clients skip such a tool or send texts.
+//
+// If the API of Anthropic, OpenAI or Gemini refuses a name, that is a fault of Build instead of a
+// warning, with every profile. Output schemas, questions and prompts do not change.
 func WithProfile(profiles ...string) AppOption {
 	return appOption{"WithProfile", func(c *appConfig) string {
 		var n binding.Narrowing

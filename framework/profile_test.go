@@ -122,6 +122,30 @@ func TestWithProfileOfRawSchemas(t *testing.T) {
 			`{"type":"object","properties":{"a":{"$ref":"#/definitions/A","description":"the a"},"l":{"type":"array"},"o":{"type":"object"}},"definitions":{"A":{"type":["string","null"],"enum":["x",null]}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","description":"the a","enum":["x"]},"l":{"type":"array","items":{}},"o":{"type":"object","properties":{}}}}`,
 		},
+		"null or an object": {
+			`{"type":"object","properties":{"o":{"description":"the o","oneOf":[{"type":"null"},{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}]}}}`,
+			`{"type":"object","properties":{"o":{"type":"object","description":"the o","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
+		},
+		"null or a list": {
+			`{"type":"object","properties":{"l":{"oneOf":[{"type":"null"},{"type":"array","items":{"type":"integer"}}]}}}`,
+			`{"type":"object","properties":{"l":{"type":"array","items":{"type":"integer"}}}}`,
+		},
+		"null or two objects": {
+			`{"type":"object","properties":{"o":{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"null"},{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}]}}}`,
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`,
+		},
+		"objects without a type": {
+			`{"type":"object","properties":{"o":{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"integer"}}}]}}}`,
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}}}`,
+		},
+		"alternatives of parts": {
+			`{"type":"object","properties":{"p":{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}]}},"$defs":{"Pet":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]},"Cat":{"allOf":[{"$ref":"#/$defs/Pet"},{"properties":{"lives":{"type":"integer"}}}]},"Dog":{"allOf":[{"$ref":"#/$defs/Pet"},{"properties":{"barks":{"type":"boolean"}}}]}}}`,
+			`{"type":"object","properties":{"p":{"type":"object","properties":{"name":{"type":"string"},"lives":{"type":"integer"},"barks":{"type":"boolean"}},"required":["name"]}}}`,
+		},
+		"parts of parts at the root": {
+			`{"type":"object","allOf":[{"allOf":[{"properties":{"a":{"type":"string"}}}]},{"properties":{"b":{"type":"integer"}}}]}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`,
+		},
 		"a reference to nothing": {
 			`{"type":"object","properties":{"a":{"type":"string"}},"$defs":{"A":{"type":"string"}}}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"$defs":{"A":{"type":"string"}}}`,

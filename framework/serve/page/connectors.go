@@ -49,7 +49,7 @@ func connectors(a *about) []connector {
 }
 
 // connect returns the connector for one program. Claude Code has a command for it. Claude Desktop does not
-// read URLs from its file.
+// read URLs from its file. Anthropic's servers call the URLs in its settings, so they must be public.
 func connect(c *clients.Program, s *clients.Server, system string) connector {
 	home := strings.NewReplacer("$HOME", "~", "$CONFIG", "~/.config", "$APPDATA", "%APPDATA%")
 	one := connector{Client: c.Title, Where: home.Replace(c.Path(system)), Text: c.Text(s), Link: c.Link(s)}
@@ -62,7 +62,7 @@ func connect(c *clients.Program, s *clients.Server, system string) connector {
 	case c.Name == "claude-code":
 		one.Where, one.Text = "a shell", "claude mcp add "+s.Name+" -- "+words(append([]string{s.Command}, s.Args...))
 	case s.URL != "" && !c.Remote:
-		one.Where, one.Text = "Settings, Connectors, Add custom connector", s.URL
+		one.Where, one.Text = "Settings, Connectors, Add custom connector (needs a public URL)", s.URL
 	}
 	return one
 }

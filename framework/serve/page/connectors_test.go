@@ -59,7 +59,7 @@ func TestConnectors(t *testing.T) {
 		program["Cursor"].Where:                                     "~/.cursor/mcp.json",
 		strings.Join(strings.Fields(program["Zed"].Text), ""):       `{"context_servers":{"calc":{"command":"/bin/calc","args":["--name","twowords"]}}}`,
 		strings.Join(strings.Fields(remote["Windsurf"].Text), ""):   `{"mcpServers":{"old":{"serverUrl":"` + remote["Claude Desktop"].Text + `"}}}`,
-		remote["Claude Desktop"].Where:                              "Settings, Connectors, Add custom connector",
+		remote["Claude Desktop"].Where:                              "Settings, Connectors, Add custom connector (needs a public URL)",
 		strings.SplitN(remote["Claude Code"].Text, "http://", 2)[0]: "claude mcp add --transport http old ",
 	} {
 		if got != want {

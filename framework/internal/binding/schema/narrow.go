@@ -13,7 +13,7 @@ import (
 // less if Texts is not set.
 type Narrowing struct {
 	Refs       bool // $ref: definitions are written where they are used, recursive ones to a depth
-	Unions     bool // anyOf and oneOf: the alternatives become one schema; includes Refs
+	Unions     bool // anyOf and oneOf: the alternatives become one schema without null; includes Refs
 	Root       bool // oneOf, anyOf and allOf at the root
 	Nulls      bool // lists of types, and null: an optional member can be left out instead
 	Exclusives bool // exclusive bounds and propertyNames
@@ -47,6 +47,7 @@ func (n Narrowing) narrow(k Keywords) Keywords {
 		k = withoutNull(k)
 	}
 	if n.Unions {
+		k = n.withParts(k)
 		k = n.asOne(n.asOne(k, "anyOf", false), "oneOf", false) // these come from hooks and tags, which do not convert texts
 	}
 	if n.Exclusives {

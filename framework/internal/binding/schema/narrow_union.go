@@ -12,20 +12,32 @@ import (
 )
 
 // asOne writes the alternatives under a keyword as one schema. A schema of objects gets the members of all
-// alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type. texts is set
-// if texts are converted.
+// alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type. Null is left
+// out, because it has no members and no words. texts is set if texts are converted.
 func (n Narrowing) asOne(k Keywords, name string, texts bool) Keywords {
 	raw, has := k.Get(name)
 	if !has {
 		return k
 	}
 	var options []Keywords
+	var others [][]byte // all alternatives except null
+	nulls := 0
 	for option := range jsontext.Elements(raw) {
-		options = append(options, Parse(option))
+		o := Parse(option)
+		if o.Text("type") == "null" {
+			nulls++
+			continue
+		}
+		options, others = append(options, o), append(others, option)
 	}
-	if len(options) == 0 {
+	switch {
+	case len(options) == 0:
 		return k
+	case len(options) == 1 && nulls > 0 && !k.Has("properties"):
+		k.Drop(name)
+		return over(options[0], k)
 	}
+	k.Set(name, jsonedit.List(others))
 	if k.Text("type") == "object" || k.Has("properties") || onlyObjects(options) {
 		return n.withAlternatives(k, name)
 	}
@@ -49,18 +61,35 @@ func commonType(options []Keywords, texts bool) string {
 		switch typ := o.Text("type"); {
 		case typ == "", typ == "string":
 			return "string"
-		case typ == "null", typ == common, typ == "integer" && common == "number":
+		case typ == common, typ == "integer" && common == "number":
 		case common == "", typ == "number" && common == "integer":
 			common = typ
 		case texts:
 			return "string"
 		}
 	}
-	return cmp.Or(common, "null")
+	return common
 }
 
+// onlyObjects reports whether all options have members. Many schemas that were written by hand have no type
+// beside properties.
 func onlyObjects(options []Keywords) bool {
-	return !slices.ContainsFunc(options, func(o Keywords) bool { return o.Text("type") != "object" || !o.Has("properties") })
+	return !slices.ContainsFunc(options, func(o Keywords) bool {
+		return o.Has("type") && o.Text("type") != "object" || !o.Has("properties")
+	})
+}
+
+// withParts merges allOf into a schema of an object. An alternative that consists of parts would otherwise have
+// neither a type nor members.
+func (n Narrowing) withParts(k Keywords) Keywords {
+	object := k.Text("type") == "object" || k.Has("properties")
+	for part := range jsontext.Elements(Value(k, "allOf")) {
+		object = object || Parse(part).Has("properties")
+	}
+	if !object {
+		return k
+	}
+	return n.withAlternatives(k, "allOf")
 }
 
 // alternatives describes the options.
@@ -116,6 +145,9 @@ type merger struct {
 
 // option adds one alternative. If all is set, each alternative applies, and what any of them requires is required.
 func (m *merger) option(o Keywords, all bool) {
+	for _, name := range alternatively { // an alternative can consist of others
+		o = m.narrowing.withAlternatives(o, name)
+	}
 	m.options++
 	if string(Value(o, "additionalProperties")) == "false" {
 		m.closed++

@@ -20,7 +20,8 @@ func TestCheck(t *testing.T) {
 		"no title":     {protocol.Tool{Name: "search", InputSchema: []byte(`{"type":"object","properties":{}}`)}, "chatgpt tool search"},
 		"dotted name":  {protocol.Tool{Name: "a.b", Title: "t"}, "claude-code tool a.b, openai tool a.b, chatgpt tool a.b"},
 		"number first": {protocol.Tool{Name: "1st", Title: "t"}, "gemini tool 1st"},
-		"long name":    {protocol.Tool{Name: strings.Repeat("x", 60), Title: "t"}, "cursor tool " + strings.Repeat("x", 60)},
+		"long name":    {protocol.Tool{Name: strings.Repeat("x", 60), Title: "t"}, "gemini tool " + strings.Repeat("x", 60) + ", cursor tool " + strings.Repeat("x", 60)},
+		"list of one":  {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":["string"]}}}`)}, "gemini tool a, /n"},
 		"argument": {
 			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"in":{"type":"object","properties":{"not so":{"type":"string"}}}}}`)},
 			"claude-code tool a, /in/not so",

@@ -52,6 +52,8 @@ func geminiName(s string) bool {
 func prefixed(server, tool string) string { return "mcp__" + server + "__" + tool }
 func joined(server, tool string) string   { return server + tool }
 
+func underscored(server, tool string) string { return "mcp_" + server + "_" + tool }
+
 // rules are all rules, in the order of reports.
 var rules = []Rule{
 	{
@@ -107,6 +109,10 @@ var rules = []Rule{
 		Source: "github.com/google-gemini/gemini-cli issue 2966", Seen: "2026-06", name: geminiName,
 	},
 	{
+		Profile: "gemini", Level: Changed, What: "a name longer than 63 characters, as mcp_server_tool, loses its middle, and two tools can become one",
+		Source: "github.com/google-gemini/gemini-cli pull request 28971", Seen: "2026-08", called: underscored, longest: 63,
+	},
+	{
 		Profile: "gemini", Level: Changed, What: "a client that fills in parameters drops propertyNames and exclusiveMinimum, or fails",
 		Source: "zendev-sh/zenflow issue 14", Seen: "2026-06", anywhere: []string{"propertyNames", "exclusiveMinimum"},
 	},
@@ -152,8 +158,8 @@ func formless(s map[string]any) bool {
 }
 
 func manyTyped(s map[string]any) bool {
-	types, many := s["type"].([]any)
-	return many && len(types) > 1
+	_, many := s["type"].([]any) // even a list of one
+	return many
 }
 
 // untyped reports whether a schema does not restrict the type of its values.
