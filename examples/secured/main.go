@@ -47,6 +47,7 @@ func main() {
 		fmt.Print(help)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	err := run(ctx, cmp.Or(os.Getenv("SECURED_HTTP"), "127.0.0.1:8080"), os.Args[1:], os.Stderr)
 	stop()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	_ "time/tzdata" // for machines without time zones, such as Windows: without them, dates would be in UTC
 )
 
 //go:embed cities.json

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
@@ -29,11 +31,18 @@ func ExampleMain() {
 	_ = main
 }
 
-// A program with defers of its own calls Run.
+// A program with defers of its own calls Run. Unlike Main, Run handles no signals and prints no error.
 func ExampleRun() {
-	main := func() int {
+	main := func() int { // for os.Exit
 		defer log.Println("the server has ended")
-		return serve.ExitCode(serve.Run(context.Background(), calculator(), os.Args[1:]))
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the program at once
+		err := serve.Run(ctx, calculator(), os.Args[1:])
+		if err != nil {
+			log.Println(err)
+		}
+		return serve.ExitCode(err)
 	}
 	_ = main
 

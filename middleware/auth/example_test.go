@@ -29,7 +29,7 @@ func ExampleStatic() {
 	app := framework.New("shop", "1.0.0", framework.WithAuth(auth.Bearer(tokens))).Add(
 		framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
 			return framework.Caller(ctx).Principal.Subject, nil
-		}, framework.Describe("Says who calls")))
+		}, framework.Describe("Says who calls"), framework.Scopes("shop"))) // without a principal, as on stdio, the tool is hidden
 	_, err := app.Build()
 	fmt.Println(err)
 	// Output: <nil>

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +17,14 @@ import (
 )
 
 // oneUser is a site with one account.
-type oneUser struct{ gone bool }
+type oneUser struct{ gone, down bool }
 
 func (o *oneUser) UserOf(_ context.Context, cookie string) (string, error) {
+	if o.down {
+		return "", errors.New("the database is down")
+	}
 	if cookie != "good" {
-		return "", errors.New("unknown")
+		return "", errNoAccount
 	}
 	return "7", nil
 }
@@ -43,6 +47,14 @@ func TestDocumented(t *testing.T) {
 	}
 	if _, err := BrokeredTokens("id", "secret", store, key); err != nil {
 		t.Error(err)
+	}
+	visit := httptest.NewRequest(http.MethodGet, "/", nil)
+	visit.AddCookie(&http.Cookie{Name: "__Host-shop", Value: "bad"})
+	for down, asks := range map[bool]bool{false: true, true: false} {
+		_, err := Accounts{&oneUser{down: down}}.Current(t.Context(), visit)
+		if err == nil || errors.Is(err, authserver.ErrNobody) != asks {
+			t.Errorf("with the database down (%t): %v", down, err)
+		}
 	}
 	for claims, in := range map[*map[string]any]bool{
 		{"sub": "1", "email": "a@example.com", "email_verified": true, "hd": "example.com"}: true,

@@ -49,8 +49,11 @@ func (a Accounts) Current(ctx context.Context, r *http.Request) (*authserver.Use
 		return nil, authserver.ErrNobody
 	}
 	id, err := a.site.UserOf(ctx, cookie.Value)
-	if err != nil {
+	if errors.Is(err, errNoAccount) {
 		return nil, authserver.ErrNobody
+	}
+	if err != nil {
+		return nil, err // such as a database that is down: another login would not help
 	}
 	return a.Lookup(ctx, id)
 }
@@ -120,9 +123,12 @@ func KeysOfFiles(files ...string) (authserver.Option, error) {
 			return nil, fmt.Errorf("%s: not a PEM file", file)
 		}
 		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 		signer, ok := key.(crypto.Signer)
-		if err != nil || !ok {
-			return nil, fmt.Errorf("%s: not a private key for signatures: %w", file, err)
+		if !ok {
+			return nil, fmt.Errorf("%s: a key of type %T cannot sign", file, key)
 		}
 		keys = append(keys, signer)
 	}
@@ -131,7 +137,7 @@ func KeysOfFiles(files ...string) (authserver.Option, error) {
 
 // Site is what the program has of its users already.
 type Site interface {
-	UserOf(ctx context.Context, cookie string) (id string, err error)
+	UserOf(ctx context.Context, cookie string) (id string, err error) // errNoAccount if the cookie is not valid
 	LoginPage(back string) string
 	Account(ctx context.Context, id string) (Account, error)
 }

@@ -74,8 +74,18 @@ type PictureIn struct {
 	Picture []byte `json:"picture" doc:"a PNG image" validate:"max=2000000"`
 }
 
+// maxPixels limits the memory for a picture. A PNG file of 2 MB can have billions of pixels.
+const maxPixels = 16 << 20
+
 // Crop returns an image. Clients show it to the user.
 func Crop(_ context.Context, in PictureIn) (framework.Image, error) {
+	size, err := png.DecodeConfig(bytes.NewReader(in.Picture))
+	if err != nil {
+		return framework.Image{}, framework.UserErrorf("the picture is not a PNG image")
+	}
+	if size.Width < 2 || size.Width > maxPixels/size.Height {
+		return framework.Image{}, framework.UserErrorf("the picture must be at least 2 pixels wide, and have at most %d pixels", maxPixels)
+	}
 	whole, err := png.Decode(bytes.NewReader(in.Picture))
 	if err != nil {
 		return framework.Image{}, framework.UserErrorf("the picture is not a PNG image")

@@ -46,4 +46,11 @@ func TestCrop(t *testing.T) {
 		t.Errorf("%v, %v", half, err)
 	}
 	s.CallRaw("crop", `{"picture":"AAAA"}`).IsError().Mentions("not a PNG image")
+	for _, size := range []image.Rectangle{image.Rect(0, 0, 1, 2), image.Rect(0, 0, 5000, 5000)} {
+		picture.Reset()
+		if err := png.Encode(&picture, image.NewGray(size)); err != nil {
+			t.Fatal(err)
+		}
+		s.CallRaw("crop", `{"picture":"`+base64.StdEncoding.EncodeToString(picture.Bytes())+`"}`).IsError().Mentions("at most 16777216 pixels")
+	}
 }

@@ -20,7 +20,11 @@ type Database struct {
 // OpenDatabase opens the database and closes it when the program stops.
 func OpenDatabase(lifecycle fx.Lifecycle) *Database {
 	db := &Database{}
-	lifecycle.Append(fx.StopHook(func() { db.notes = nil }))
+	lifecycle.Append(fx.StopHook(func() {
+		db.mu.Lock() // a handler that ignores the end of its context may still run
+		defer db.mu.Unlock()
+		db.notes = nil
+	}))
 	return db
 }
 

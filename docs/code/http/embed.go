@@ -17,7 +17,7 @@ import (
 
 type tenantKey struct{}
 
-// TenantFrom returns the tenant that the program's own middleware has found.
+// TenantFrom returns the tenant that the program has put into the context.
 func TenantFrom(ctx context.Context) string {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	return tenant
@@ -32,6 +32,7 @@ func UnderFiber(server *framework.Server) *fiber.App {
 	fiberhttp.Mount(app.Group("/mcp"), server,
 		fiberhttp.AllowedHosts("mcp.example.com"),
 		fiberhttp.Context(func(ctx context.Context, c *fiber.Ctx) context.Context {
+			// Only behind a proxy that sets X-Tenant itself: otherwise a client chooses its tenant.
 			return context.WithValue(ctx, tenantKey{}, strings.Clone(c.Get("X-Tenant")))
 		}),
 	)
@@ -44,7 +45,7 @@ func UnderNetHTTP(server *framework.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("my own page")) })
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		ctx := context.WithValue(r.Context(), tenantKey{}, r.Header.Get("X-Tenant"))
+		ctx := context.WithValue(r.Context(), tenantKey{}, r.Header.Get("X-Tenant")) // only behind a proxy that sets it
 		endpoint.ServeHTTP(w, r.WithContext(ctx))
 	})
 	return mux

@@ -10,7 +10,8 @@ import (
 
 type tenantKey struct{}
 
-// Tenant puts the caller's tenant into the context for later steps and the handler.
+// Tenant puts the caller's tenant into the context for later steps and the handler. A subject is
+// unique only for one issuer: with tokens of several issuers, the key must also have the issuer.
 func Tenant(bySubject map[string]string) framework.Middleware {
 	return framework.Middleware{
 		Name:  "tenant",

@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"os"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
@@ -36,8 +36,11 @@ type Stored struct {
 // FromStore returns a prompt whose arguments are known only at run time.
 func FromStore(s Stored) framework.Component {
 	fill := func(_ context.Context, args map[string]string) (framework.Messages, error) {
-		text := os.Expand(s.Text, func(name string) string { return args[name] })
-		return framework.Messages{framework.User(text)}, nil
+		var pairs []string // not os.Expand, because it also replaces $5
+		for _, argument := range s.Arguments {
+			pairs = append(pairs, "${"+argument.Name+"}", args[argument.Name])
+		}
+		return framework.Messages{framework.User(strings.NewReplacer(pairs...).Replace(s.Text))}, nil
 	}
 	return framework.Prompt(s.Name, fill, framework.Describe(s.About), framework.Arguments(s.Arguments...))
 }
@@ -47,7 +50,7 @@ func NewApp() *framework.App {
 	return framework.New("prompts", "1.0.0").Add(
 		framework.Prompt("review", Review, framework.Describe("Review a piece of code.")),
 		FromStore(Stored{
-			Name: "standup", About: "Write my report for the standup.", Text: "Write what ${who} did since ${since}.",
+			Name: "standup", About: "Write my report for the standup.", Text: "Write what ${who} did since ${since}. A prize of $50 goes to the shortest report.",
 			Arguments: []protocol.PromptArgument{{Name: "who", Required: true}, {Name: "since"}},
 		}),
 	)

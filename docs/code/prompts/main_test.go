@@ -20,7 +20,7 @@ func TestReview(t *testing.T) {
 
 func TestFromStore(t *testing.T) {
 	testkit.BothEras(t, NewApp, func(_ *testing.T, s *testkit.Session) {
-		s.Get("standup", map[string]string{"who": "Ada", "since": "Monday"}).OK().Mentions("what Ada did since Monday")
+		s.Get("standup", map[string]string{"who": "Ada", "since": "Monday"}).OK().Mentions("what Ada did since Monday", "A prize of $50 goes")
 		s.Get("standup", map[string]string{"since": "Monday"}).IsError().Code(-32602)
 	})
 }

@@ -72,7 +72,8 @@ func (n *Notes) Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// mayWatch allows only the owner to subscribe to a diary, such as notes://diary-alice.
+// mayWatch allows only the owner to subscribe to a diary, such as notes://diary-alice. In a real
+// server, Read, Index and Write must also check the owner.
 func mayWatch(ctx context.Context, uri string) error {
 	owner, ok := strings.CutPrefix(uri, "notes://diary-")
 	if who := framework.Caller(ctx).Principal; ok && (who == nil || who.Subject != owner) {

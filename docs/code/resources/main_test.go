@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 func TestNotes(t *testing.T) {
@@ -32,6 +33,20 @@ func TestNotes(t *testing.T) {
 		alice.CallRaw("write", `{"name":"diary-alice","text":"…"}`).OK()
 		alice.AwaitNotification("notifications/resources/updated")
 	})
+}
+
+// A diary is for its owner, and other notes are for everyone.
+func TestMayWatch(t *testing.T) {
+	t.Parallel()
+	bob := transport.WithPrincipal(t.Context(), &transport.Principal{Subject: "bob"})
+	for uri, may := range map[string]bool{"notes://milk": true, "notes://diary-bob": true, "notes://diary-alice": false} {
+		if err := mayWatch(bob, uri); (err == nil) != may {
+			t.Errorf("bob, %s: %v", uri, err)
+		}
+	}
+	if mayWatch(t.Context(), "notes://diary-alice") == nil {
+		t.Error("a caller without a principal may watch a diary")
+	}
 }
 
 // Handlers run concurrently: the race detector checks them.

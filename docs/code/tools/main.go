@@ -68,7 +68,7 @@ func (s *Shop) Ship(ctx context.Context, in ShipIn) (Order, error) {
 	defer s.mu.Unlock()
 	o, ok := s.orders[in.ID]
 	if !ok {
-		return Order{}, framework.UserErrorf("there is no order %q: use find to list the orders", in.ID)
+		return Order{}, framework.UserErrorf("there is no order %q: use orders_find to list the orders", in.ID)
 	}
 	if o.Status == "shipped" {
 		return Order{}, framework.InvalidArgumentf("id", "order %s has been shipped already", in.ID)

@@ -20,7 +20,7 @@ func TestShop(t *testing.T) {
 			t.Fatalf("orders_find: %+v, %v", out, err)
 		}
 		s.CallRaw("orders_find", `{"limit":"many"}`).IsError().Mentions("/limit", "1 to 100")
-		s.CallRaw("orders_ship", `{"id":"zz"}`).IsError().Mentions("there is no order")
+		s.CallRaw("orders_ship", `{"id":"zz"}`).IsError().Mentions("there is no order", "orders_find")
 		s.CallRaw("orders_ship", `{"id":"c3"}`).IsError().Mentions("/id", "shipped already")
 		s.CallRaw("orders_ship", `{"id":"a1"}`).OK()
 		s.CallRaw("orders_pack", `{}`).OK().Mentions("packed 3 orders")

@@ -29,6 +29,7 @@ func main() {
 	addr := flag.String("http", "127.0.0.1:8080", "address to listen on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
 	if err == nil {
 		err = serve(ctx, l)
@@ -55,13 +56,13 @@ func serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: headerTime}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(l) }()
+	var failure error
 	select {
-	case err := <-served:
-		return errors.Join(err, server.Shutdown(ctx))
+	case failure = <-served:
 	case <-ctx.Done():
 	}
 	// Stop the MCP server first: it ends its streams, and net/http waits for them.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	return errors.Join(server.Shutdown(last), web.Shutdown(last))
+	return errors.Join(failure, server.Shutdown(last), web.Shutdown(last))
 }

@@ -45,10 +45,15 @@ func TestServe(t *testing.T) {
 			if got, err := client.Call[string](t.Context(), c, "test_simple_text", nil); got == "" || err != nil {
 				t.Errorf("%s %s: %q, %v", path, rev, got, err)
 			}
+			listed := 0
 			for tool, err := range c.Tools(t.Context()) {
+				listed++
 				if !has[tool.Name] || err != nil {
 					t.Errorf("%s %s: %s, %v: the app has no such tool", path, rev, tool.Name, err)
 				}
+			}
+			if listed == 0 {
+				t.Errorf("%s %s: no tools are listed", path, rev)
 			}
 			if err := c.Close(); err != nil {
 				t.Errorf("%s %s: %v", path, rev, err)
