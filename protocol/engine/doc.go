@@ -26,8 +26,8 @@
 //
 // # Reading order
 //
-// A file uses functions and methods of the files before it only. To follow a request from its
-// arrival, begin at the front door and go back.
+// A file uses functions and methods of the files before it only, except that Accept passes a batch to
+// the file after it. To follow a request from its arrival, begin at the front door and go back.
 //
 //   - what the engine reaches: errors.go, catalog.go, config.go
 //   - state: engine.go, outage.go, conn.go (sessions, calls in flight), conn_asks.go, session_shared.go
@@ -81,6 +81,7 @@
 //   - session.altering, Feed.mu
 //   - job.mu, Feed.mu
 //   - execution.reporting, job.telling; and execution.reporting, job.mu
+//   - execution.keeping, job.telling; and execution.keeping, job.mu
 //   - job.telling, then Engine.mu, Feed.mu, Group.mu or Node.mu, one at a time
 //   - exchange.reporting, exchange.sending
 //   - Effects.mu (package replay), round.mu
@@ -88,8 +89,9 @@
 // Of these, only telling, sending and the two locks named reporting are held during a Send, and
 // telling also during an update of the store. A batch holds collector.mu while it sends its
 // answers. A client that does not read therefore delays the other frames of its own call, and the
-// end of its own task, but nothing else. No other lock is held during I/O, and no lock while a
-// handler, an effect or a catalog runs.
+// end of its own task, but nothing else. execution.keeping is held while effects of Once are written
+// into the store, also while the store is away and the write is tried again. No other lock is held
+// during I/O, and no lock while a handler, an effect or a catalog runs.
 //
 // round.mu is held while the handler's context is ended. That is safe, because functions of
 // context.AfterFunc run in goroutines of their own.

@@ -30,7 +30,7 @@ import (
 //	oneof, noneof   enum, not enum    enum, not enum
 //	unique                                               uniqueItems
 //	startswith, endswith, contains, excludes… → pattern, not pattern
-//	alpha, numeric, hexadecimal, uuid4, semver, … → pattern (see patterns.go)
+//	alpha, numeric, hexadecimal, uuid4, semver, … → pattern (see schema/patterns.go)
 //	email, url, uri, uuid, ip, ipv4, ipv6, hostname…, datetime → format
 //	a|b → anyOf, if each part has keywords; anything else → a sentence
 func (r Rule) express(v Value, k *schema.Keywords) bool {
