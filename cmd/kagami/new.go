@@ -40,7 +40,7 @@ type project struct {
 var generated = map[string]string{
 	"go.mod": "go.mod", "main.go": "main.go", "tools.go": "tools.go", "tools_test.go": "tools_test.go",
 	"Dockerfile": "Dockerfile", "compose.yaml": "compose.yaml", "mcp.json": "mcp.json", "README.md": "README.md", "AGENTS.md": "AGENTS.md",
-	".gitattributes": "gitattributes", ".gitignore": "gitignore", ".golangci.yml": "golangci.yml", ".github/workflows/ci.yml": "ci.yml",
+	".dockerignore": "dockerignore", ".gitattributes": "gitattributes", ".gitignore": "gitignore", ".golangci.yml": "golangci.yml", ".github/workflows/ci.yml": "ci.yml",
 }
 
 func (a *cli) newCommand() *cobra.Command {
@@ -213,7 +213,7 @@ func (p *project) source() error {
 	if p.Dir == "" && !released {
 		p.Dir = builtFrom()
 	}
-	p.Go = strings.TrimPrefix(runtime.Version(), "go")
+	p.Go, _, _ = strings.Cut(strings.TrimPrefix(runtime.Version(), "go"), " ") // there may be " X:experiment"
 	if p.Dir == "" {
 		if !released {
 			return usagef("Kagami has not been released yet: give a clone of it with --kagami DIR")

@@ -72,7 +72,7 @@ var table = []rule{
 	{prefix: "framework/internal/binding/jsonedit", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
 	{prefix: "framework/internal/binding/report", internal: []string{"protocol/jsontext"}},
 	{prefix: "framework/internal/binding/spelling", internal: []string{"framework/internal/binding/report"}},
-	{prefix: "framework/internal/binding/schema", internal: []string{"framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/spelling", "framework/internal/decimal", "framework/internal/rawschema", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema", "github.com/pb33f/ordered-map/v2"}},
+	{prefix: "framework/internal/binding/schema", internal: []string{"framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/spelling", "framework/internal/decimal", "framework/internal/rawschema", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "framework/internal/binding/rules", internal: []string{"framework/internal/binding/internal/bindingtest", "framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/schema", "framework/internal/binding/spelling", "protocol/jsontext"}, external: []string{"github.com/go-playground/validator/v10"}},
 	{prefix: "framework/internal/binding/plan", internal: []string{"framework/internal/binding/internal/bindingtest", "framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/binding/spelling", "framework/internal/sourcedoc", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10"}},
 	{prefix: "framework/internal/binding/repair", internal: []string{"framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/plan", "framework/internal/binding/report", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/binding/spelling", "protocol/jsontext"}},
@@ -168,6 +168,6 @@ var table = []rule{
 
 // inTests may be imported by tests anywhere besides.
 var inTests = []string{
-	"go.uber.org/goleak", "golang.org/x/net/nettest", "pgregory.net/rapid", "github.com/santhosh-tekuri/jsonschema/v6", "go.uber.org/zap",
-	"golang.org/x/text", "github.com/alicebob/miniredis/v2",
+	"go.uber.org/goleak", "pgregory.net/rapid", "github.com/santhosh-tekuri/jsonschema/v6", "go.uber.org/zap",
+	"github.com/alicebob/miniredis/v2",
 }
