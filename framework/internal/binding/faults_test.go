@@ -184,6 +184,8 @@ func TestFaults(t *testing.T) {
 		{"presence of such a field", reflect.TypeFor[fWith](), binding.Input, "P is a field of an embedded pointer"},
 		{"field twice", reflect.TypeFor[fTwice](), binding.Input, `fTwice.V: validate rule "required_if=K a L 1 K b" names K twice, and it cannot have both values. Name each field once`},
 		{"parameter of required", structWith(str, `validate:"required=true"`), binding.Input, `In.V: validate rule "required=true" has a parameter. Write required`},
+		{"parameter of a format", structWith(str, `validate:"omitempty,uuid=4"`), binding.Input, `In.V: validate rule "uuid=4" has a parameter. Write uuid`},
+		{"parameter of an alternative", structWith(str, `validate:"boolean=3|ip"`), binding.Input, `In.V: validate rule "boolean=3" has a parameter. Write boolean`},
 		{"required_if pairs", structWith(num, `validate:"required_if=V"`), binding.Input, "needs pairs"},
 		{"required_with", structWith(num, `validate:"required_with=Nope"`), binding.Input, "the struct has no field Nope"},
 		{"file", structWith(str, `validate:"file"`), binding.Input, "touches files or the network"},

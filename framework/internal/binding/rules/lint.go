@@ -81,7 +81,7 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 			"Check it in the handler, where access is controlled")
 		return false
 	}
-	if r.structural() && r.Param != "" {
+	if r.Param != "" && r.check == nil && r.takesNone() {
 		c.Fault("", fmt.Sprintf("validate rule %q has a parameter", r), "Write "+r.Name)
 		return false
 	}

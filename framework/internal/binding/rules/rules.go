@@ -258,6 +258,16 @@ func (r Rule) structural() bool {
 	return false
 }
 
+// takesNone reports whether validator ignores the parameter of the rule.
+func (r Rule) takesNone() bool {
+	for _, rules := range []map[string]string{schema.Patterns, formats, sentences} {
+		if _, ok := rules[r.Name]; ok {
+			return r.Name != "spicedb"
+		}
+	}
+	return r.structural() || r.Name == "boolean" || r.Name == "ip"
+}
+
 // Apply adds the rules to the schema of v.
 func (c *Constraints) Apply(k *schema.Keywords, v Value) {
 	if c == nil {
