@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
-	if err := request.Check([]byte(`{"id":1234567890,"error":{}}`)); errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "no result") {
+	if err := request.Check([]byte(`{"id":1234567890,"error":{}}`)); errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "not a result") {
 		t.Error(err)
 	}
 }
