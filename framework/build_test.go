@@ -553,6 +553,22 @@ func TestBuildTwice(t *testing.T) {
 	}
 }
 
+// TestSlicesOfOptionsAreCopied: two calls of append may share an array, and Build runs after both.
+func TestSlicesOfOptionsAreCopied(t *testing.T) {
+	t.Parallel()
+	common := append(make([]framework.Option, 0, 2), framework.ReadOnly())
+	scopes := append(make([]string, 0, 2), "shop")
+	s := build(t, quiet().Add(
+		framework.Tool("a", none, append(common, framework.Scopes(append(scopes, "read")...))...),
+		framework.Tool("b", none, append(common, framework.Scopes(append(scopes, "write")...))...),
+	))
+	for i, want := range []string{"[shop read]", "[shop write]"} {
+		if c := s.Inspect().Components[i]; fmt.Sprint(c.Scopes) != want {
+			t.Errorf("tool %q needs %v, want %s", c.Name, c.Scopes, want)
+		}
+	}
+}
+
 // TestTwiceIsSaidOnce: where two components want one name the report tells where each was
 // registered, be it one function, and what is wrong with both once.
 func TestTwiceIsSaidOnce(t *testing.T) {

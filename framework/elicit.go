@@ -61,6 +61,7 @@ type Choice struct {
 // error if the field does not exist, if there are no choices, or if a choice occurs twice or is not
 // in the enum.
 func Choices(field string, choices ...Choice) AskOption {
+	choices = slices.Clone(choices)
 	return askOption(func(q *question) {
 		if q.choices == nil {
 			q.choices = make(map[string][]Choice)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // A Question is a question that has not been asked yet. It may be asked many times, and
@@ -15,6 +16,7 @@ type Question[T any] struct {
 
 // Ask returns a question to the user, for Gather. Gather asks it as Elicit does.
 func Ask[T any](message string, opts ...AskOption) Question[T] {
+	opts = slices.Clone(opts)
 	return Question[T]{func(h *callCtx, into *T) (pendingQuestion, error) {
 		q, err := h.formInquiry(message, opts, reflect.ValueOf(into).Elem())
 		if err != nil {
@@ -28,6 +30,7 @@ func Ask[T any](message string, opts ...AskOption) Question[T] {
 // AskModel returns a question to the model, for Gather. Gather asks it as GenerateAs does. If T is
 // Generation, the answer is what Generate returns.
 func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
+	opts = slices.Clone(opts)
 	return Question[T]{func(h *callCtx, into *T) (pendingQuestion, error) {
 		return h.modelInquiry(prompt, opts, reflect.ValueOf(into).Elem())
 	}}

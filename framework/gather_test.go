@@ -55,3 +55,24 @@ func (p *peer) messages() (all string) {
 	p.asked = nil
 	return all
 }
+
+// TestQuestionsCopyTheirOptions: two calls of append may share an array, and Gather asks after both.
+func TestQuestionsCopyTheirOptions(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		common := append(make([]framework.AskOption, 0, 2), framework.Attempts(1))
+		got, err := framework.Gather(ctx,
+			framework.Ask[string]("a", append(common, framework.Key("first"))...),
+			framework.Ask[string]("b", append(common, framework.Key("second"))...),
+		)
+		return fmt.Sprint(got), err
+	})))
+	p := dial(t, s, protocol.Rev20251125, withCaps(canElicit), answering(func(_ string, params json.RawMessage) string {
+		var q question
+		unmarshal(t, params, &q)
+		return `"result":` + said(fmt.Sprintf("%q", q.Message))
+	}))
+	if got := p.tool("t", `{}`).text(); got != "[a b]" {
+		t.Errorf("the answers are %s", got)
+	}
+}

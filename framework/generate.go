@@ -249,6 +249,7 @@ func Temperature(t float64) GenerateOption {
 
 // History adds messages before the prompt.
 func History(m ...protocol.Message) GenerateOption {
+	m = slices.Clone(m)
 	return generating(func(p *protocol.CreateMessageParams) { p.Messages = append(p.Messages, m...) })
 }
 
@@ -264,6 +265,7 @@ func History(m ...protocol.Message) GenerateOption {
 // because its result is in the journal. If the question has changed and the model then asks for
 // another call, that call runs.
 func WithTools(tools ...Component) GenerateOption {
+	tools = slices.Clone(tools)
 	return generateOption(func(g *generation) { g.tools = append(g.tools, tools...) })
 }
 
@@ -280,7 +282,8 @@ func MaxTurns(n int) GenerateOption {
 
 // Hints sets the names of preferred models.
 func Hints(models ...string) GenerateOption {
-	return generating(func(p *protocol.CreateMessageParams) { preferences(p).Hints = slices.Clone(models) })
+	models = slices.Clone(models)
+	return generating(func(p *protocol.CreateMessageParams) { preferences(p).Hints = models })
 }
 
 // Priorities sets the weights of cost, speed and intelligence for the choice of the model. If one
@@ -300,7 +303,8 @@ func Priorities(cost, speed, intelligence float64) GenerateOption {
 
 // StopSequences sets texts that end a turn.
 func StopSequences(texts ...string) GenerateOption {
-	return generating(func(p *protocol.CreateMessageParams) { p.StopSequences = slices.Clone(texts) })
+	texts = slices.Clone(texts)
+	return generating(func(p *protocol.CreateMessageParams) { p.StopSequences = texts })
 }
 
 // ToolChoice sets the mode "auto", "required" or "none". With any other mode the question is an

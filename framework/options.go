@@ -125,6 +125,7 @@ func Name(name string) Option {
 
 // Icons sets the icons for user interfaces.
 func Icons(icons ...protocol.Icon) Option {
+	icons = slices.Clone(icons)
 	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string { return setIcons(&s.icons, icons) }}
 }
 
@@ -194,6 +195,7 @@ func OpenWorld(yes bool) Option {
 // Pass each scope as one argument. A scope must not have spaces, quotes or backslashes (RFC 6749
 // §3.3), because a challenge could not name it.
 func Scopes(scopes ...string) Option {
+	scopes = slices.Clone(scopes)
 	return componentOption{"Scopes", kindsAll, func(s *settings) string {
 		for _, scope := range scopes {
 			if scope == "" {
@@ -270,6 +272,7 @@ func Size(n int64) Option {
 // that the client sent. Arguments() declares that the prompt has none. Commas, quotes, backslashes
 // and control characters in names are a fault.
 func Arguments(args ...protocol.PromptArgument) Option {
+	args = slices.Clone(args)
 	return componentOption{"Arguments", kindPrompt, func(s *settings) string {
 		s.arguments = []protocol.PromptArgument{}
 		seen := make(map[string]bool)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/callsite"
@@ -86,7 +87,7 @@ func (d *declaration) called() string {
 // directly by the exported registration function, because made is the line of that function's
 // caller.
 func declare(k kind, name string, fn any, opts []Option) *declaration {
-	d := &declaration{kind: k, name: name, opts: opts, made: callsite.Caller(2)}
+	d := &declaration{kind: k, name: name, opts: slices.Clone(opts), made: callsite.Caller(2)} // a copy: Build reads it later
 	v := reflect.ValueOf(fn)
 	switch {
 	case !v.IsValid() || v.Kind() == reflect.Func && v.IsNil():

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -63,6 +64,7 @@ func (s *taskSettings) support() protocol.TaskSupport {
 // Messages of Progress become the task's status message. On 2025-11-25 they become notifications
 // with the token of the request.
 func Task(mode TaskMode, opts ...TaskOption) Option {
+	opts = slices.Clone(opts)
 	return componentOption{"Task", kindTool, func(s *settings) string {
 		if mode != TaskOptional && mode != TaskRequired {
 			return "the mode must be TaskOptional or TaskRequired"

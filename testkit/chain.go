@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -42,7 +43,7 @@ type Chained struct {
 //		}).
 //		Call(ctx, &framework.Call{Name: "slow"})
 func Chain(mw ...framework.Middleware) *Chained {
-	c := &Chained{steps: mw, end: sayOK, where: "testkit.Chain"}
+	c := &Chained{steps: slices.Clone(mw), end: sayOK, where: "testkit.Chain"}
 	if _, file, line, ok := runtime.Caller(1); ok {
 		c.where = fmt.Sprintf("testkit.Chain at %s:%d", filepath.Base(file), line)
 	}

@@ -40,6 +40,7 @@ func (c carrier) option(m *module) { m.carriers = append(m.carriers, c) }
 // HTTP serves on addr. ":8080" is port 8080 of this machine only. HTTP may be given several times,
 // and together with Stdio. The server logs the address.
 func HTTP(addr string, opts ...fiberhttp.Option) Option {
+	opts = slices.Clone(opts)
 	return carrier(func(r *run) (transport.Transport, error) {
 		open := make(chan struct{})
 		r.opening = append(r.opening, open)
@@ -112,7 +113,7 @@ func Worker() Option {
 }
 
 // Options passes options to framework.New, after the options from the graph.
-func Options(opts ...framework.AppOption) Option { return appOptions(opts) }
+func Options(opts ...framework.AppOption) Option { return appOptions(slices.Clone(opts)) }
 
 type appOptions []framework.AppOption
 

@@ -187,6 +187,7 @@ func (f optionFunc) option(s *settings) { f(s) }
 
 // HTTP passes options to the transport of --http: origins, hosts, TLS, limits.
 func HTTP(opts ...fiberhttp.Option) Option {
+	opts = slices.Clone(opts)
 	return optionFunc(func(s *settings) { s.http = append(s.http, opts...) })
 }
 
