@@ -225,7 +225,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 		Forbidden: s.denied,
 	})
 	b := newBuilder(s, nil, faults)
-	if a.cfg.logger == nil {
+	if a.cfg.pageSize == 0 { // New sets it, and no option sets 0
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "it was not made by New", Fix: "Call New"})
 	}
 	if err := a.cfg.unready(); err != nil {

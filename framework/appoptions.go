@@ -43,7 +43,7 @@ type appConfig struct {
 	title, instructions  string
 	description, website string
 	icons                []protocol.Icon
-	logger               *zap.Logger // nil if the app was not made by New
+	logger               *zap.Logger // set by New, and nil in a zero App
 	logs                 bool        // logger was set by WithLogger or UseLogger
 	pageSize             int
 	strict, detail       bool
