@@ -118,6 +118,32 @@ func TestLimit_Networks(t *testing.T) {
 	}
 }
 
+// An address that the program's own function returns is counted in the same way.
+func TestLimit_NetworksBehindAProxy(t *testing.T) {
+	t.Parallel()
+	_, h := local(t, authserver.Own(authserver.DevLogin(ann())),
+		authserver.Limit(1, 0, 0, func(r *http.Request) string { return r.Header.Get("X-Real-Ip") }))
+	for _, tt := range []struct {
+		client string
+		status int
+	}{
+		{"2001:db8::1", http.StatusCreated},
+		{"2001:db8::ffff:2", http.StatusTooManyRequests},
+		{"2001:db8:0:1::1", http.StatusCreated},
+		{"192.0.2.1", http.StatusCreated},
+		{"192.0.2.2", http.StatusCreated},
+		{"a name", http.StatusCreated},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/register", strings.NewReader(plainClient))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Real-Ip", tt.client)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != tt.status {
+			t.Errorf("%s: %d %s", tt.client, w.Code, w.Body)
+		}
+	}
+}
+
 // An assertion that has just expired is still accepted, because clocks differ. It is accepted only
 // once.
 func TestAssertion_OnceAtItsEnd(t *testing.T) {

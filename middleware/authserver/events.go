@@ -18,7 +18,7 @@ type Event struct {
 	Grant    string
 	Resource string
 	Scopes   []string
-	Remote   string // address of the browser or client, as the handler sees it
+	Remote   string // address of the browser or client, as [Limit] counts it: for IPv6 the first 64 bits
 	Reason   string // for a refusal: an error code of RFC 6749, or a text of this package; a panic has its stack
 }
 
@@ -57,8 +57,8 @@ func OnEvent(fn func(ctx context.Context, e Event)) Option {
 // endpoint. 0 means the default: 10, 10 and 120. Pages have the same limit as the token endpoint;
 // introspection has none.
 //
-// remote returns the client's address, for programs behind a proxy. If it is nil, the address of
-// the connection is used. For IPv6, only the first 64 bits count.
+// remote returns the client's address without a port, for programs behind a proxy. If it is nil, the
+// address of the connection is used. For IPv6, only the first 64 bits count.
 func Limit(register, login, token int, remote func(*http.Request) string) Option {
 	return optionFunc(func(c *config) {
 		c.limits = [...]int{atRegister: register, atLogin: login, atToken: token, atPages: token}
@@ -126,15 +126,20 @@ func (s *Server) limited(at place, r *http.Request) time.Duration {
 	return s.counters[at].over(s.remote(r), s.limits[at], time.Now())
 }
 
-// remoteAddress returns the address of the connection. For IPv6, it returns the network of 64 bits.
+// remoteAddress returns the address of the connection.
 func remoteAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	a, err := netip.ParseAddr(host)
+	return host
+}
+
+// network returns an address, or for IPv6 its network of 64 bits. It returns other texts unchanged.
+func network(address string) string {
+	a, err := netip.ParseAddr(address)
 	if err != nil || a.Unmap().Is4() {
-		return host
+		return address
 	}
 	network, _ := a.WithZone("").Prefix(64) // 64 is within the range
 	return network.String()

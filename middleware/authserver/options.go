@@ -179,9 +179,11 @@ func newConfig(opts []Option) (config, error) {
 	c.limits[atRegister], c.limits[atLogin] = cmp.Or(c.limits[atRegister], 10), cmp.Or(c.limits[atLogin], 10)
 	c.limits[atToken], c.limits[atPages] = cmp.Or(c.limits[atToken], 120), cmp.Or(c.limits[atPages], 120)
 	c.policy.MaxClients = cmp.Or(c.policy.MaxClients, defaultClients)
-	if c.remote == nil {
-		c.remote = remoteAddress
+	address := c.remote
+	if address == nil {
+		address = remoteAddress
 	}
+	c.remote = func(r *http.Request) string { return network(address(r)) }
 	if c.trusted = c.fetcher; c.fetcher == nil {
 		c.fetcher, c.trusted = newFetcher(public), newFetcher(nil)
 	}
