@@ -62,9 +62,10 @@ type Server struct {
 	verifiers map[string]*auth.JWT // by resource
 }
 
-// New returns a server. It checks all options and returns all faults at once. issuer is the URL
-// that clients see: https, or http on loopback. If it has a path, the endpoints are below it. It is
-// compared byte by byte everywhere, so it should have no slash at the end.
+// New returns a server. It checks all options and returns all their faults at once. If there are none,
+// it returns the faults of m. issuer is the URL that clients see: https, or http on loopback. If it
+// has a path, the endpoints are below it. It is compared byte by byte everywhere, so it must not end
+// with a slash.
 func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 	c, err := newConfig(opts)
 	s := &Server{config: c, issuer: issuer, mode: m, byHand: map[string]*Client{}, proofs: proof.New(), verifiers: map[string]*auth.JWT{}}
@@ -277,7 +278,9 @@ func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, gi
 	return err
 }
 
-// Revoke ends all grants of a user. If client is not empty, it ends only the grants of that client.
+// Revoke ends all grants of a user. If client is not empty, it ends only the grants of that client. It
+// also forgets what the user agreed to: the next consent page is shown in spite of [Remember].
+//
 // Guards of this process refuse the access tokens at once, and guards of other processes that share
 // the store within 5 seconds. Resource servers that only check signatures accept the tokens until
 // they expire.

@@ -51,9 +51,9 @@ func KeysFrom(k Keys) Option {
 	return optionFunc(func(c *config) { c.keys = k })
 }
 
-// Rotating makes ES256 keys in the store. A key is published a day before it signs, and stays
-// published until the last token that it signed has expired. Processes that share a store use the
-// same keys.
+// Rotating makes ES256 keys in the store. A key signs for the duration every, which must be an hour or
+// more. It is published a day before it signs, and stays published until the last token that it signed
+// has expired. Processes that share a store use the same keys.
 func Rotating(every time.Duration) Keys { return &rotating{every: every} }
 
 const (

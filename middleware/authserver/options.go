@@ -74,7 +74,8 @@ func Scopes(scopes ...Scope) Option {
 	return optionFunc(func(c *config) { c.scopes = append(c.scopes, scopes...) })
 }
 
-// Lifetimes sets how long codes, tokens and records are valid. 0 means the default.
+// Lifetimes sets how long codes, tokens and records are valid. 0 means the default. The least is one
+// second, and a code is valid for at most 10 minutes.
 type Lifetimes struct {
 	Code    time.Duration // 1 minute
 	Access  time.Duration // 10 minutes
@@ -88,10 +89,10 @@ type Lifetimes struct {
 func Lives(l Lifetimes) Option { return optionFunc(func(c *config) { c.lives = l }) }
 
 // Grace sets how long a refresh token that was just rotated gets the same answer again. The default
-// is 10 seconds; 0 disables it. It is for clients that lost the answer, or that consist of several
-// processes. Only the last rotated token counts, and only from the same client (and key). If the
-// second request asks for other scopes, it gets an access token for these, and the same refresh
-// token.
+// is 10 seconds, the maximum 5 minutes; 0 disables it. It is for clients that lost the answer, or
+// that consist of several processes. Only the last rotated token counts, and only from the same client
+// (and key). If the second request asks for other scopes, it gets an access token for these, and the
+// same refresh token.
 func Grace(d time.Duration) Option { return optionFunc(func(c *config) { c.grace = d }) }
 
 // Store sets the store for clients, visits, grants and keys. The default is in memory. It has the
