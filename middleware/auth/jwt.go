@@ -28,7 +28,7 @@ type JWT struct {
 	Audience   string        // this server, as in tokens; if empty, the Resource of Bearer
 	JWKS       string        // URL of the keys; if empty, it is discovered from Issuer
 	Algorithms []string      // accepted algorithms; by default RS256, PS256, ES256 and EdDSA. Symmetric and unknown ones are a fault
-	Type       string        // typ of the header; by default "at+jwt", "jwt" or absent
+	Type       string        // typ of the header, with or without "application/"; by default "at+jwt", "jwt" or absent
 	Leeway     time.Duration // tolerance for clocks that differ; 0 means 30 seconds, negative means none
 	Client     *http.Client  // fetches the keys; if nil, a client that does not follow redirects
 
@@ -42,9 +42,9 @@ type JWT struct {
 // µs for each.
 const verifiedTokens = 4096
 
-// Verify checks a token and returns its principal. If the keys cannot be fetched, or a field of j is
-// wrong, the error wraps ErrUnavailable. Any other error means that the token is not valid. Verify is
-// safe for concurrent use.
+// Verify checks a token and returns its principal, whose Expires is the token's end plus the Leeway.
+// If the keys cannot be fetched, or a field of j is wrong, the error wraps ErrUnavailable. Any other
+// error means that the token is not valid. Verify is safe for concurrent use.
 func (j *JWT) Verify(ctx context.Context, token string) (*transport.Principal, error) {
 	return j.verify(ctx, token, "")
 }
@@ -166,13 +166,17 @@ func (j *JWT) typed(header map[string]any) error {
 	}
 	typ, present := header["typ"]
 	name, _ := typ.(string)
-	name = strings.TrimPrefix(strings.ToLower(name), "application/")
+	name = mediaType(name)
 	switch {
-	case j.Type != "" && name == strings.ToLower(j.Type), j.Type == "" && (!present || name == "jwt" || name == "at+jwt"):
+	case j.Type != "" && name == mediaType(j.Type), j.Type == "" && (!present || name == "jwt" || name == "at+jwt"):
 		return nil
 	}
 	return errors.New("the token is of another type")
 }
+
+// mediaType returns a typ in the form for comparison. The prefix "application/" is optional (RFC 7515
+// §4.1.9).
+func mediaType(typ string) string { return strings.TrimPrefix(strings.ToLower(typ), "application/") }
 
 // notValid returns the error for an invalid token. If the issuer has signed the token, the error
 // contains the reason, which the sender may then read.

@@ -68,6 +68,15 @@ func TestAlgorithms(t *testing.T) {
 	for name, token := range refused {
 		t.Run(name, func(t *testing.T) { t.Parallel(); bad(t, v, token, false) })
 	}
+	for _, typ := range []string{"at+jwt", "AT+JWT", "application/at+jwt"} {
+		only := i.jwt()
+		only.Type = typ
+		t.Run("only "+typ, func(t *testing.T) {
+			t.Parallel()
+			good(t, only, taken["typ at+jwt"])
+			bad(t, only, taken["no typ"], false)
+		})
+	}
 }
 
 // Clocks may differ by the leeway, and a token that was verified is not taken longer.
