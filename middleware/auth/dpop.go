@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -46,7 +47,7 @@ func DPoPNonces(key []byte) Option {
 		if len(key) != nonceKey && c.wrong == nil {
 			c.wrong = missetf("DPoPNonces: the key has %d bytes instead of %d", len(key), nonceKey)
 		}
-		c.nonces = proof.NewNonces(key)
+		c.nonces = proof.NewNonces(bytes.Clone(key))
 	})
 }
 

@@ -367,7 +367,8 @@ func TestDPoPNonces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := at(t, resource)
 		a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(key))
-		twin := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(key))
+		twin := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(bytes.Clone(key)))
+		key[0]++ // the program may use its memory again
 		other := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(nil))
 		ask := func(a transport.Authenticator, nonce any) (next, challenge string) {
 			t.Helper()
