@@ -11,9 +11,9 @@ import (
 // Verifier verifies a token and returns its principal. It is called concurrently, and must limit
 // how long it waits.
 //
-// An error that wraps [ErrUnavailable] is answered with 503, and a [*transport.AuthError] with its
-// own status and challenge. Any other error means that the token is not valid, and is answered with
-// 401. Clients do not see texts of errors.
+// An error that wraps [ErrUnavailable], context.Canceled or context.DeadlineExceeded is answered with
+// 503, and a [*transport.AuthError] with its own status and challenge. Any other error means that the
+// token is not valid, and is answered with 401. Clients do not see texts of errors.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*transport.Principal, error)
 }

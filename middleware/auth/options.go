@@ -107,9 +107,10 @@ func Implies(scope string, covered ...string) Option {
 	})
 }
 
-// OnRefuse calls fn with the reason of each refusal, for logs and metrics. The reason does not
-// contain a token, but may contain text from the client. fn is called concurrently, before the
-// refusal is sent.
+// OnRefuse calls fn with the reason of each request that Bearer refuses, for logs and metrics. Calls
+// that lack scopes of a component are not among them; middleware of the phase trace sees these. The
+// reason does not contain a token, but may contain text from the client. fn is called concurrently,
+// before the refusal is sent.
 func OnRefuse(fn func(ctx context.Context, err error)) Option {
 	return optionFunc(func(c *config) { c.refused = fn })
 }
