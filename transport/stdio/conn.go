@@ -15,8 +15,8 @@ import (
 
 // NewConn returns a client's connection over any pair of streams. The only option that applies is
 // [MaxFrame]. Close calls closeStreams once; closeStreams must make a Read of r that is in progress
-// return. If it is nil, Close closes w and r if they have Close. If a stream is nil, Read or Write
-// returns an error.
+// return. If it is nil, Close closes w and r if they have Close; both may be one stream. If a stream
+// is nil, Read or Write returns an error.
 //
 // Read does not lose a frame: if one arrives while the context of Read ends, the next Read returns
 // it. Read skips a frame that is too long, and returns [ErrFrameTooLong]; the connection goes on.
@@ -25,7 +25,13 @@ import (
 func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option) transport.Conn {
 	c := newConfig(opts)
 	if closeStreams == nil {
-		closeStreams = func() error { return errors.Join(closeIfCloser(w), closeIfCloser(r)) }
+		closeStreams = func() error {
+			failed, again := closeIfCloser(w), closeIfCloser(r)
+			if errors.Is(streamEnd(again), io.EOF) { // w and r are one stream
+				return failed
+			}
+			return errors.Join(failed, again)
+		}
 	}
 	if r == nil {
 		r = faulty{errNilStream}

@@ -9,7 +9,7 @@
 // A client:
 //
 //	conn, err := stdio.Dial(ctx, exec.Command("server"))           // a child process
-//	conn, err := stdio.NewConn(socket, socket, socket.Close)       // anything else
+//	conn := stdio.NewConn(socket, socket, socket.Close)            // anything else
 //
 // # Framing
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -311,6 +312,31 @@ func TestConnClosesStreams(t *testing.T) {
 	}
 	if _, err := p.serverOut.Write([]byte("x")); err == nil {
 		t.Error("the server can still write")
+	}
+}
+
+// once is a stream that reports a second Close, as a socket does.
+type once struct {
+	io.ReadWriteCloser
+	closed bool
+}
+
+func (o *once) Close() error {
+	if o.closed {
+		return net.ErrClosed
+	}
+	o.closed = true
+	return o.ReadWriteCloser.Close()
+}
+
+// TestConnClosesOneStream: a socket is both streams, and its second Close is not a failure.
+func TestConnClosesOneStream(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	socket := &once{ReadWriteCloser: ours}
+	if err := stdio.NewConn(socket, socket, nil).Close(); err != nil || !socket.closed {
+		t.Errorf("Close: %v", err)
 	}
 }
 
