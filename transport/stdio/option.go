@@ -20,8 +20,8 @@ const (
 	settle = time.Second
 )
 
-// Option configures New, NewConn and Dial. A nil option makes Serve and Dial return an error, and
-// Read and Write of a connection of NewConn.
+// Option configures New, NewConn and Dial. If an option is given twice, the last one counts. A nil
+// option makes Serve and Dial return an error, and Read and Write of a connection of NewConn.
 type Option interface{ option(*config) }
 
 type optionFunc func(*config)
@@ -76,8 +76,8 @@ func Streams(in io.Reader, out io.Writer) Option {
 // default.
 func MaxFrame(n int) Option {
 	return optionFunc(func(c *config) {
-		if n > 0 {
-			c.maxFrame = n
+		if c.maxFrame = n; n <= 0 {
+			c.maxFrame = defaultMaxFrame
 		}
 	})
 }
@@ -90,8 +90,8 @@ func MaxFrame(n int) Option {
 // [middleware.Concurrency]: https://pkg.go.dev/github.com/kagami-mcp/kagami/middleware#Concurrency
 func MaxConcurrent(n int) Option {
 	return optionFunc(func(c *config) {
-		if n > 0 {
-			c.maxConcurrent = min(n, mostConcurrent)
+		if c.maxConcurrent = min(n, mostConcurrent); n <= 0 {
+			c.maxConcurrent = defaultMaxConcurrent
 		}
 	})
 }

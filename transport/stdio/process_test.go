@@ -253,6 +253,11 @@ func TestConnTakesAnyLength(t *testing.T) {
 // TestConnTooLong: a frame that is too long for the client costs itself only.
 func TestConnTooLong(t *testing.T) {
 	t.Parallel()
+	long := stdio.NewConn(strings.NewReader("0123456789A\n"), io.Discard, nil, stdio.MaxFrame(10), stdio.MaxFrame(0))
+	defer func() { _ = long.Close() }()
+	if _, err := long.Read(t.Context()); err != nil {
+		t.Errorf("the default is selected last: %v", err)
+	}
 	in := strings.NewReader("{1}\n0123456789A\n{2}")
 	conn := stdio.NewConn(in, io.Discard, nil, stdio.MaxFrame(10))
 	defer func() { _ = conn.Close() }()

@@ -14,8 +14,8 @@ import (
 )
 
 // New returns a transport over the process's standard streams, or the streams of [Streams]. Serve
-// runs one connection. It may be called again, or concurrently, only with its own streams each
-// time.
+// runs one connection. Call Serve once: the streams cannot be used afterwards. Each further connection
+// needs a transport with streams of its own.
 //
 // Serve returns nil when the input or ctx has ended, or when the peer does not read any more.
 // Otherwise it returns the first error of reading, of writing, or of Host.Accept.
