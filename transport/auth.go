@@ -80,12 +80,14 @@ func TargetFrom(ctx context.Context) (t Target, ok bool) {
 type principalKey struct{}
 
 // WithPrincipal returns a context with the caller, for programs whose own HTTP middleware authenticates.
-// The host's authenticator is then not called, unless p is nil. p must not be changed afterwards.
+// The host's authenticator is then not called, unless p is nil. A nil p hides the principal of the
+// connection. p must not be changed afterwards.
 func WithPrincipal(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// PrincipalFrom returns the caller: the principal of WithPrincipal, or else of the connection, or nil.
+// PrincipalFrom returns the caller: the principal of WithPrincipal, even if it is nil, or else of the
+// connection. Without either, it returns nil.
 func PrincipalFrom(ctx context.Context) *Principal {
 	if p, ok := ctx.Value(principalKey{}).(*Principal); ok {
 		return p

@@ -204,8 +204,8 @@ type Services struct {
 // Authenticator is sent as 401 with the challenge "Bearer". The client does not see the text of Err.
 type AuthError struct {
 	Status    int    // usually 400, 401, 403 or 503; 0 and others that refuse nothing are sent as 401
-	Challenge string // value of WWW-Authenticate; empty means that it is not sent
-	Nonce     string // value of DPoP-Nonce (RFC 9449 §9); empty means that it is not sent
+	Challenge string // value of WWW-Authenticate; empty means that it is not sent. It is never sent with 503
+	Nonce     string // value of DPoP-Nonce (RFC 9449 §9); empty means that it is not sent. It is never sent with 503
 	Err       error  // the reason, for logs; may be nil
 }
 
@@ -217,10 +217,10 @@ func (e *AuthError) HTTPStatus() int {
 	return e.Status
 }
 
-// Error returns the reason.
+// Error returns the text of Err. If Err is nil, it returns the text of HTTPStatus.
 func (e *AuthError) Error() string {
 	if e.Err == nil {
-		return http.StatusText(e.Status)
+		return http.StatusText(e.HTTPStatus())
 	}
 	return e.Err.Error()
 }

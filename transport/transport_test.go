@@ -59,3 +59,13 @@ func TestOutlive(t *testing.T) {
 		t.Error("without a request there is nothing to let go of")
 	}
 }
+
+// The text of a refusal is never empty.
+func TestAuthErrorText(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{0: "Unauthorized", 200: "Unauthorized", 403: "Forbidden"} {
+		if got := (&transport.AuthError{Status: status}).Error(); got != want {
+			t.Errorf("%d: %q, want %q", status, got, want)
+		}
+	}
+}
