@@ -30,7 +30,8 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 }
 
 // SSE returns the endpoint of HTTP+SSE, for any path. Clients open their stream with GET. They post
-// to the same path, with the query that the first event of the stream contains.
+// to the same path, with the query that the first event of the stream contains. Stateless and
+// WithoutHTTPSSE have no effect on this endpoint.
 func SSE(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)

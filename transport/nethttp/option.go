@@ -71,7 +71,9 @@ func AllowedHeaders(names ...string) Option {
 // TrustedProxies sets the networks of proxies whose header field, such as "X-Forwarded-For", lists
 // the addresses that a request has passed. The client's address is the last one in the list that is
 // not in networks. Limits, logs, audits and rate limits use it. Without this option all clients
-// behind a proxy share its address. Do not name a network whose clients call directly.
+// behind a proxy share its address. Do not name a network whose clients call directly. If there is no
+// network, or the header is not the name of a field, Serve returns an error, and Handler
+// and SSE log a warning.
 func TrustedProxies(header string, networks ...netip.Prefix) Option {
 	return optionFunc(func(c *config) { c.Proxies = streamable.Proxies{Header: header, Networks: networks} })
 }
