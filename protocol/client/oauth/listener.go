@@ -37,7 +37,8 @@ func Localhost() ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.host = "localhost" })
 }
 
-// Path sets the path of the redirect URI. The default is "/callback".
+// Path sets the path of the redirect URI. The default is "/callback". If it does not begin with a
+// slash, opening the listener fails.
 func Path(path string) ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.path = path })
 }
@@ -51,9 +52,9 @@ func Page(fn func(w io.Writer, err error)) ListenerOption {
 // Listener returns a Receiver on a loopback port. By default it uses 127.0.0.1, a free port, and
 // "/callback". The port is open only during a visit.
 //
-// It accepts one GET of the path with the expected state. If the browser repeats the request, it
-// shows its last page again. It answers other requests with an error, or with nothing
-// (/favicon.ico). Its page has no script, and shows the user how to continue.
+// It accepts one GET of the path with the expected state, and redirects the browser to its last page,
+// which may be loaded again. It answers other requests with an error, or with nothing (/favicon.ico).
+// Its page has no script, and shows the user how to continue.
 func Listener(opts ...ListenerOption) Receiver {
 	l := &listener{host: "127.0.0.1", path: "/callback", page: plainPage, turn: make(chan struct{}, 1)}
 	for _, opt := range opts {

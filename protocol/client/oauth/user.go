@@ -29,7 +29,8 @@ type Visit struct {
 // UI tells the user how to log in. Its methods must end with ctx. The flow cancels ctx as soon as
 // it has the answer.
 type UI interface {
-	// Show shows the page to open. The flow continues without waiting for the user.
+	// Show shows the page to open. The flow continues without waiting for the user. If the pasted
+	// text is not an answer to the visit, Show is called again with the same v, and then Paste.
 	Show(ctx context.Context, v *Visit) error
 	// Paste waits for the address at which the user's browser ended, for browsers on another
 	// machine. The text is the whole URL or its query. io.EOF means that the user cannot paste.
