@@ -61,7 +61,10 @@ func (t *Types) UnmarshalJSON(raw []byte) error {
 		*t = make(Types, 1)
 		return json.Unmarshal(raw, &(*t)[0])
 	}
-	return json.Unmarshal(raw, (*[]string)(t))
+	if json.Unmarshal(raw, (*[]string)(t)) != nil {
+		*t = nil
+	}
+	return nil
 }
 
 // Property is a member of an object with its schema.
@@ -75,8 +78,8 @@ type Properties []Property
 
 // UnmarshalJSON keeps the order of the members, which a map would lose.
 func (p *Properties) UnmarshalJSON(raw []byte) error {
-	if jsontext.KindOf(raw) != jsontext.KindObject {
-		return errors.New("properties is not an object")
+	if kind := jsontext.KindOf(raw); kind != jsontext.KindObject && kind != jsontext.KindNull && !jsontext.IsEmptyArray(raw) {
+		return errors.New("properties is not an object") // PHP writes an empty object as []
 	}
 	for name, value := range jsontext.Members(raw) {
 		s := &Schema{}
@@ -97,11 +100,16 @@ func (s *Schema) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	type plain Schema
-	return json.Unmarshal(raw, (*plain)(s))
+	err := json.Unmarshal(raw, (*plain)(s))
+	if _, oneKeyword := errors.AsType[*json.UnmarshalTypeError](err); oneKeyword {
+		return nil // the others have been read
+	}
+	return err
 }
 
 // ParseSchema parses a schema. An empty raw is the schema that allows everything. Unknown keywords
-// are ignored. A known keyword with a value of the wrong type is an error.
+// are ignored. So are keywords with a value of another type, such as true for exclusiveMinimum,
+// which is valid in draft 4. Properties that are not an object are an error.
 func ParseSchema(raw []byte) (*Schema, error) {
 	s := &Schema{}
 	if len(raw) > 0 {
@@ -163,7 +171,7 @@ func (s *Schema) find(ref string) *Schema {
 // settled resolves s. If s has only one alternative besides null, settled returns this alternative.
 func (s *Schema) settled() *Schema {
 	s = s.Resolve()
-	alternatives := slices.DeleteFunc(slices.Concat(s.AnyOf, s.OneOf), func(a *Schema) bool { return slices.Equal(a.Types, Types{"null"}) })
+	alternatives := slices.DeleteFunc(slices.Concat(s.AnyOf, s.OneOf), func(a *Schema) bool { return a == nil || slices.Equal(a.Types, Types{"null"}) })
 	if len(s.Properties) == 0 && s.Items == nil && len(alternatives) == 1 {
 		return alternatives[0].Resolve()
 	}

@@ -3,6 +3,7 @@ package surface_test
 import (
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
@@ -78,12 +79,37 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
+// TestOddKeywords: a keyword with a value of another type is left out, and the rest of the schema is read.
+func TestOddKeywords(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []string{
+		`"minimum":0,"exclusiveMinimum":true`, `"required":true`, `"type":7`, `"type":null`, `"properties":[]`, `"properties":null`,
+		`"enum":"x"`, `"anyOf":[null]`, `"oneOf":[null,{"type":"null"}]`, `"items":7`, `"title":null`, `"description":["x"]`,
+	} {
+		raw := []byte(`{"type":"object","properties":{"odd":{` + odd + `},"last":{"type":"integer"}},"required":["last"]}`)
+		s, err := surface.ParseSchema(raw)
+		if err != nil {
+			t.Errorf("%s: %v", odd, err)
+			continue
+		}
+		if last, ok := s.Property("last"); !ok || !last.Allows("integer") || last.Allows("string") {
+			t.Errorf("%s: the property after it is lost: %+v", odd, last)
+		}
+		var text strings.Builder
+		all := &surface.Surface{Tools: []protocol.Tool{{Name: "t", InputSchema: raw, OutputSchema: raw}}}
+		if err := all.WriteText(&text); err != nil || strings.Count(text.String(), "last  integer\n") != 2 {
+			t.Errorf("%s: %v\n%s", odd, err, text.String())
+		}
+	}
+}
+
 // FuzzParseSchema checks schemas of unknown servers.
 func FuzzParseSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#"}}}`)
 	f.Add(`{"anyOf":[{"$ref":"#"},{"$ref":"#"}],"items":{"$ref":"#/$defs/a"},"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}}}`)
 	f.Add(`true`)
 	f.Add(`{"properties":[],"type":1}`)
+	f.Add(`{"anyOf":[null],"properties":{"a":{"oneOf":[null,{"type":"null"}]}}}`)
 	f.Fuzz(func(t *testing.T, raw string) {
 		s, err := surface.ParseSchema([]byte(raw))
 		if err != nil {

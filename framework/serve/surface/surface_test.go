@@ -62,7 +62,7 @@ func full() *surface.Surface {
 				Name: "count", InputSchema: json.RawMessage(`{"type":"object"}`),
 				OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 			},
-			{Name: "odd", InputSchema: json.RawMessage(`{"type":"object","properties":[]}`)},
+			{Name: "odd", InputSchema: json.RawMessage(`{"type":"object","properties":["a"]}`)},
 		},
 		Resources: []protocol.Resource{{URI: "shop://all", Name: "all", Title: "All things", MIME: "application/json", Description: "Everything."}},
 		Templates: []protocol.ResourceTemplate{{URITemplate: "shop://{id}", Name: "one"}},
