@@ -59,20 +59,21 @@ type Surface struct {
 }
 
 // Read reads all pages of the wanted lists that the server has by its capabilities. If the server
-// does not know the list of templates, it has no templates. Read returns the client's errors,
-// wrapped.
+// does not know one of several lists, or the list of templates, that list is empty. Read returns the
+// client's errors, wrapped.
 func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 	s := &Surface{
 		Parts: parts, Server: c.Server(), Revision: c.Revision(), Instructions: c.Instructions(),
 	}
 	has := c.Capabilities()
+	fatal := func(err error, part Part) bool { return err != nil && (!unknown(err) || parts == part) }
 	if parts&Tools != 0 && has.Tools {
-		if err := collect(&s.Tools, c.Tools(ctx)); err != nil {
+		if err := collect(&s.Tools, c.Tools(ctx)); fatal(err, Tools) {
 			return nil, fmt.Errorf("listing tools: %w", err)
 		}
 	}
 	if parts&Resources != 0 && has.Resources {
-		if err := collect(&s.Resources, c.Resources(ctx)); err != nil {
+		if err := collect(&s.Resources, c.Resources(ctx)); fatal(err, Resources) {
 			return nil, fmt.Errorf("listing resources: %w", err)
 		}
 	}
@@ -82,7 +83,7 @@ func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 		}
 	}
 	if parts&Prompts != 0 && has.Prompts {
-		if err := collect(&s.Prompts, c.Prompts(ctx)); err != nil {
+		if err := collect(&s.Prompts, c.Prompts(ctx)); fatal(err, Prompts) {
 			return nil, fmt.Errorf("listing prompts: %w", err)
 		}
 	}
@@ -158,8 +159,9 @@ func Entries(ctx context.Context, c *client.Client, method, member string) ([]js
 	return nil, fmt.Errorf("%s does not end after %d pages", method, mostPages)
 }
 
-// unknown reports whether err means that the server does not know the method. Many servers with
-// resources but without templates do not answer resources/templates/list.
+// unknown reports whether err means that the server does not know the method. Many servers declare
+// a capability and do not answer its list, and many with resources but without templates do not
+// answer resources/templates/list.
 func unknown(err error) bool {
 	refused, ok := errors.AsType[*protocol.Error](err)
 	return ok && refused.Code == -32601 // JSON-RPC 2.0 §5.1: method not found

@@ -267,6 +267,23 @@ func TestReadWithoutTemplates(t *testing.T) {
 	}
 }
 
+// TestReadWithoutLists: many servers declare what they do not have. Their other lists can be read.
+func TestReadWithoutLists(t *testing.T) {
+	t.Parallel()
+	const unknown = `"error":{"code":-32601,"message":"Method not found"}`
+	c := answering(t, map[string]string{
+		"initialize":     `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"s","version":"1.0.0"}}`,
+		"tools/list":     `"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`,
+		"resources/list": unknown, "resources/templates/list": unknown, "prompts/list": unknown,
+	})
+	if got, err := surface.Read(t.Context(), c, surface.All); err != nil || len(got.Tools) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := surface.Read(t.Context(), c, surface.Prompts); err == nil || !strings.Contains(err.Error(), "listing prompts: prompts/list: Method not found") {
+		t.Errorf("only prompts: %+v, %v", got, err)
+	}
+}
+
 // TestReadRepeatedCursor: a server that ignores the cursor, and sends one with each page, has no end.
 func TestReadRepeatedCursor(t *testing.T) {
 	t.Parallel()
