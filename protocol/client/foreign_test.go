@@ -167,3 +167,19 @@ func TestRequestOfAWrongResult(t *testing.T) {
 		wait()
 	}
 }
+
+// TestNotificationIsRefused: some servers answer notifications/initialized, with an error without an id. It
+// is not the answer to the call that follows.
+func TestNotificationIsRefused(t *testing.T) {
+	t.Parallel()
+	c, wait := connect(t, func(f *fake) {
+		f.legacy("2025-06-18")
+		m := f.expect(protocol.MethodCallTool)
+		f.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found: notifications/initialized"}}`)
+		f.result(m, `{"content":[]}`)
+	})
+	if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+		t.Error(err)
+	}
+	wait()
+}

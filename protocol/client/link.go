@@ -205,7 +205,7 @@ func (l *link) one(text, frame []byte) {
 // has ended. The barrier is made after the waiter was removed, and includes all notifications that
 // the reader has pushed.
 func (l *link) finish(id jsonrpc.ID, a answer) {
-	w := l.take(id)
+	w := l.take(id, a.msg.Error)
 	if w == nil {
 		return
 	}
@@ -239,10 +239,10 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 	l.finish(f.ID, answer{err: fmt.Errorf("client: malformed answer: %s", f.Reason)})
 }
 
-// take removes and returns the waiter for an answer, or nil. An error without an id answers a frame
-// whose id the server could not read. It goes to the oldest Exchange. Without one, it goes to the
-// call in flight if there is exactly one.
-func (l *link) take(id jsonrpc.ID) *waiter {
+// take removes and returns the waiter for an answer, or nil. failure is the error in the answer, or
+// nil. An error without an id answers a frame whose id the server could not read. It goes to the
+// oldest Exchange. Without one, it goes to the call in flight if there is exactly one.
+func (l *link) take(id jsonrpc.ID, failure *jsonrpc.Error) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.pending[id.Key()]
@@ -250,7 +250,7 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 		w = l.pending[unquoted(id)]
 	}
 	if id.IsZero() {
-		w = l.suspect()
+		w = l.suspect(failure)
 	}
 	if w != nil {
 		l.forgetLocked(w)
@@ -262,11 +262,15 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 // write the client's numbers as strings.
 func unquoted(id jsonrpc.ID) string { return strings.Trim(id.Key(), `"`) }
 
-// suspect returns the waiter for an error without an id, or nil if that is not clear. The caller
-// holds l.mu.
-func (l *link) suspect() *waiter {
+// suspect returns the waiter for an error without an id, or nil if that is not clear. Some servers
+// answer notifications/initialized with the error that they do not know the method. The caller holds
+// l.mu.
+func (l *link) suspect(failure *jsonrpc.Error) *waiter {
 	if len(l.anonymous) > 0 {
 		return l.anonymous[0]
+	}
+	if failure != nil && failure.Code == jsonrpc.CodeMethodNotFound {
+		return nil
 	}
 	var only *waiter
 	for _, w := range l.pending {
