@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -54,6 +55,28 @@ func (o *outgoing) expect(text []byte) jsonrpc.Message {
 		o.waiting = append(o.waiting, fault.ID)
 	}
 	return msg
+}
+
+// decodeMessage decodes a message of the server. Programs in Lua or GDScript have no integers, and write
+// the id 1001 as 1001.0.
+func decodeMessage(text []byte) (jsonrpc.Message, *jsonrpc.Fault) {
+	msg, fault := jsonrpc.Decode(text)
+	if fault == nil {
+		return msg, nil
+	}
+	id, _ := jsontext.Member(text, "id")
+	whole, cut := bytes.CutSuffix(id, []byte(".0"))
+	if !cut {
+		return msg, fault
+	}
+	again := []byte{'{'}
+	for key, value := range jsontext.Members(text) {
+		if key.Is("id") {
+			value = whole
+		}
+		again = appendMember(again, key.String(), value)
+	}
+	return jsonrpc.Decode(append(again, '}'))
 }
 
 // answeredBy returns the id of an answer that other programs read and Check refuses, for example

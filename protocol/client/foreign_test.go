@@ -109,20 +109,22 @@ func TestListWithAnEmptyCursor(t *testing.T) {
 	}
 }
 
-// TestAnswerWithItsIDAsText: some servers write the id of the request as a string.
+// TestAnswerWithItsIDAsText: some servers write the id of the request as a string, or with a fraction.
 func TestAnswerWithItsIDAsText(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {
-		c, wait := connect(t, func(f *fake) {
-			f.era(era)
-			f.send(`{"jsonrpc":"2.0","id":"%s","result":{"resultType":"complete","content":[]}}`, f.expect(protocol.MethodCallTool).ID)
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if _, err := c.CallTool(ctx, "x", nil); err != nil {
-			t.Errorf("%s: %v", era, err)
+		for _, id := range []string{`"%s"`, `%s.0`} {
+			c, wait := connect(t, func(f *fake) {
+				f.era(era)
+				f.send(`{"jsonrpc":"2.0","id":`+id+`,"result":{"resultType":"complete","content":[]}}`, f.expect(protocol.MethodCallTool).ID)
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if _, err := c.CallTool(ctx, "x", nil); err != nil {
+				t.Errorf("%s, %s: %v", era, id, err)
+			}
+			cancel()
+			wait()
 		}
-		cancel()
-		wait()
 	}
 }
 

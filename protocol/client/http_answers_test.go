@@ -32,6 +32,10 @@ func TestHTTPAnswers(t *testing.T) {
 		"its id as text": {answer: func(v *visit) {
 			v.say(200, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","result":%s}`, v.ID, ok))
 		}},
+		"its id with a fraction": {answer: func(v *visit) {
+			v.stream()
+			v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s.0,"result":%s}`, v.ID, ok))
+		}},
 		"another type": {answer: func(v *visit) { v.say(200, "text/plain", v.answer(ok)) }},
 		"pretty JSON": {answer: func(v *visit) {
 			v.say(200, "application/json", "\n"+strings.ReplaceAll(v.answer(ok), ",", ",\n  ")+"\n")

@@ -247,7 +247,7 @@ func (c *httpConn) deliver(ctx context.Context, o *outgoing, frame []byte) bool 
 		texts = jsontext.Elements(frame)
 	}
 	for text := range texts {
-		msg, fault := jsonrpc.Decode(text)
+		msg, fault := decodeMessage(text)
 		switch {
 		case fault != nil && fault.Notification:
 			o.answered(fault.ID)

@@ -184,7 +184,7 @@ func (l *link) unreadable(frame []byte, reason error) {
 
 // one handles one message of frame, in the reader.
 func (l *link) one(text, frame []byte) {
-	msg, fault := jsonrpc.Decode(text)
+	msg, fault := decodeMessage(text)
 	if fault != nil {
 		l.malformed(text, fault)
 		return
