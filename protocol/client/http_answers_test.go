@@ -510,6 +510,8 @@ func TestMalformedAnswerWithAllMembers(t *testing.T) {
 	t.Parallel()
 	for want, text := range map[string]string{
 		"an integer code": `{"jsonrpc":"2.0","id":%s,"method":null,"params":null,"result":null,"error":{"code":"E1","message":"m"}}`,
+		"Invalid API key": `{"jsonrpc":"2.0","id":%s,"error":{"code":"E1","message":"Invalid API key"}}`,
+		"over quota":      `{"jsonrpc":"2.0","id":%s,"error":"over quota"}`,
 		"lone surrogate":  `{"jsonrpc":"2.0","id":%s,"method":null,"params":null,"result":{"content":[{"type":"text","text":"\ud83d"}]},"error":null}`,
 	} {
 		s := open(t, "2025-11-25", func(v *visit) bool {

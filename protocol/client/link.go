@@ -236,7 +236,11 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 	if method, asks := jsontext.Member(text, "method"); asks && jsontext.KindOf(method) != jsontext.KindNull {
 		return
 	}
-	l.finish(f.ID, answer{err: fmt.Errorf("client: malformed answer: %s", f.Reason)})
+	err := fmt.Errorf("client: malformed answer: %s", f.Reason)
+	if said, failed := jsontext.Member(text, "error"); failed && jsontext.KindOf(said) != jsontext.KindNull {
+		err = fmt.Errorf("%w: %s", err, jsontext.Clip(string(said), maxErrorText)) // it may say what to do
+	}
+	l.finish(f.ID, answer{err: err})
 }
 
 // take removes and returns the waiter for an answer, or nil. failure is the error in the answer, or
