@@ -57,3 +57,30 @@ func TestSuggestAnswers(t *testing.T) {
 		t.Errorf("a question without an answer: exit code %d\n%s", code, errs)
 	}
 }
+
+// TestWrongServers: a server that is wrong in one place can still be used in all others.
+func TestWrongServers(t *testing.T) {
+	t.Parallel()
+	const initialize = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"wrong","version":"1"}}`
+	wrong := scripted(t, map[string]string{
+		"initialize": initialize,
+		"tools/list": `{"tools":[{"name":"bad"},{"name":"good","inputSchema":{"type":"object","properties":{"zip":{"type":"string"}}}}]}`,
+		"tools/call": `{"content":"text"}`,
+	}).URL
+	empty := scripted(t, map[string]string{"initialize": initialize, "tools/list": `{"tools":[]}`}).URL
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		want string // in stdout and stderr
+	}{
+		"raw result":        {[]string{"call", wrong, "good", "zip=12", "--json"}, 0, `"content": "text"`},
+		"result":            {[]string{"call", wrong, "good", "zip=12"}, 1, "invalid result of tools/call: result.content must be an array"},
+		"tool with a fault": {[]string{"call", wrong, "bad"}, 1, "result.tools[0].inputSchema is missing"},
+		"nothing":           {[]string{"list", empty}, 0, "Nothing is offered.\n"},
+	} {
+		out, errs, code := kagami(t, tt.args...)
+		if code != tt.code || !strings.Contains(out+errs, tt.want) {
+			t.Errorf("%s: exit code %d, want %q\n%s%s", name, code, tt.want, out, errs)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -57,6 +58,18 @@ func TestConformance(t *testing.T) {
 // sloppy is a server of one revision that breaks the rules.
 func sloppy(t *testing.T) *httptest.Server {
 	t.Helper()
+	return scripted(t, map[string]string{
+		"initialize":     `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"sloppy","version":"1"}}`,
+		"tools/list":     `{"tools":[{"name":"a b","inputSchema":{}},{"name":"a b","inputSchema":{"type":"object"}}]}`,
+		"resources/list": `{"resources":[{"uri":"no-uri","name":"n"}]}`,
+		"prompts/list":   `{"prompts":[{"name":"p","arguments":[{"name":"x","required":true},{"name":"x"}]}]}`,
+		"ping":           `"pong"`,
+	})
+}
+
+// scripted is a server that answers each method with one result, and with {} if it has none.
+func scripted(t *testing.T, results map[string]string) *httptest.Server {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var request struct {
@@ -67,16 +80,7 @@ func sloppy(t *testing.T) *httptest.Server {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		result := map[string]string{
-			"initialize":     `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"sloppy","version":"1"}}`,
-			"tools/list":     `{"tools":[{"name":"a b","inputSchema":{}},{"name":"a b","inputSchema":{"type":"object"}}]}`,
-			"resources/list": `{"resources":[{"uri":"no-uri","name":"n"}]}`,
-			"prompts/list":   `{"prompts":[{"name":"p","arguments":[{"name":"x","required":true},{"name":"x"}]}]}`,
-			"ping":           `"pong"`,
-		}[request.Method]
-		if result == "" {
-			result = `{}`
-		}
+		result := cmp.Or(results[request.Method], "{}")
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, request.ID, result)
 	}))

@@ -21,7 +21,7 @@ func (a *cli) list(ctx context.Context, server []string) error {
 		if err != nil {
 			return err
 		}
-		return a.print(listed(all))
+		return a.print(cmp.Or(listed(all), "Nothing is offered.\n"))
 	})
 }
 

@@ -87,10 +87,30 @@ func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, n
 			}
 		}
 	}
-	if all, err = surface.Read(ctx, c, surface.Tools); err == nil && atURL {
+	if all, err = surface.Read(ctx, c, surface.Tools); err != nil {
+		if one := listedAlone(ctx, c, name); one != nil {
+			return one, false, nil
+		}
+	} else if atURL {
 		a.keepLists(server, surface.Tools, all)
 	}
 	return all, false, err
+}
+
+// listedAlone returns a surface with only the named tool, or nil. One invalid entry of a list must not
+// prevent calls of other tools.
+func listedAlone(ctx context.Context, c *client.Client, name string) *surface.Surface {
+	entries, err := surface.Entries(ctx, c, protocol.MethodListTools, "tools")
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		one := &surface.Surface{}
+		if one.Fill(surface.Tools, []json.RawMessage{entry}) == nil && one.Tools[0].Name == name {
+			return one
+		}
+	}
+	return nil
 }
 
 // toolNamed returns the tool with this name. If there is no such tool, listed is false.
