@@ -67,6 +67,7 @@ func TestWrongServers(t *testing.T) {
 		"tools/list": `{"tools":[{"name":"bad"},{"name":"good","inputSchema":{"type":"object","properties":{"zip":{"type":"string"}}}}]}`,
 		"tools/call": `{"content":"text"}`,
 	}).URL
+	silent := scripted(t, map[string]string{"initialize": strings.Replace(initialize, `"tools":{}`, "", 1), "tools/list": `{"tools":[{"name":"a","inputSchema":{}}]}`}).URL
 	empty := scripted(t, map[string]string{"initialize": initialize, "tools/list": `{"tools":[]}`}).URL
 	for name, tt := range map[string]struct {
 		args []string
@@ -77,6 +78,8 @@ func TestWrongServers(t *testing.T) {
 		"result":            {[]string{"call", wrong, "good", "zip=12"}, 1, "invalid result of tools/call: result.content must be an array"},
 		"tool with a fault": {[]string{"call", wrong, "bad"}, 1, "result.tools[0].inputSchema is missing"},
 		"nothing":           {[]string{"list", empty}, 0, "Nothing is offered.\n"},
+		"nothing declared":  {[]string{"list", silent}, 0, "Nothing is offered.\nkagami: the capabilities of the server declare no tools, resources or prompts, so nothing is listed\n"},
+		"no tools declared": {[]string{"tools", silent}, 0, "Nothing is offered.\nkagami: the capabilities of the server declare no tools, "},
 	} {
 		out, errs, code := kagami(t, tt.args...)
 		if code != tt.code || !strings.Contains(out+errs, tt.want) {

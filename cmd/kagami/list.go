@@ -21,6 +21,7 @@ func (a *cli) list(ctx context.Context, server []string) error {
 		if err != nil {
 			return err
 		}
+		a.noteUndeclared(c)
 		return a.print(cmp.Or(listed(all), "Nothing is offered.\n"))
 	})
 }

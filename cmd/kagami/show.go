@@ -31,8 +31,17 @@ func (a *cli) showServer(ctx context.Context, server []string, parts surface.Par
 		if err != nil {
 			return err
 		}
+		a.noteUndeclared(c)
 		return a.printSurface(all)
 	})
+}
+
+// noteUndeclared prints why nothing is listed of a server that declares nothing. Some servers forget to
+// declare their tools, and clients must not use what is not declared.
+func (a *cli) noteUndeclared(c *client.Client) {
+	if has := c.Capabilities(); !has.Tools && !has.Resources && !has.Prompts {
+		a.say("the capabilities of the server declare no tools, resources or prompts, so nothing is listed")
+	}
 }
 
 func (a *cli) readCommand() *cobra.Command {
