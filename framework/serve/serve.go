@@ -60,7 +60,8 @@ func program(app *framework.App, args []string, opts []Option) int {
 
 // Run builds the app and serves it according to the flags, until ctx ends. The flags are listed by
 // --help and in docs/config.md. Run is for programs with their own flags, configuration or defers.
-// If stdio and HTTP are both served, the end of stdin ends only stdio.
+// Unlike Main, it handles no signals and prints no error. If stdio and HTTP are both served, the end
+// of stdin ends only stdio.
 //
 // With --page a browser on this machine can inspect the server (package page). The address, with a
 // key for one use, is printed on the error output. The page ends with the transport.

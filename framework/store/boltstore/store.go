@@ -101,7 +101,7 @@ func (s *Store) Sessions() session.Store { return &s.sessions }
 // Tasks returns the store for tasks, which is also a task.Queue. When the store is full, it evicts
 // ended tasks. It chooses the owner with the most of them, by number and bytes, and evicts the task
 // that ended first. If a new or growing task does not fit even then, it is refused with [ErrFull].
-// The same applies to a task beyond its owner's quota, see [TaskBytes].
+// The same applies to a task beyond its owner's quota: see TaskBytes of [memory.Bounds].
 //
 // A list can continue after a removed task as long as the store remembers the task's position. It
 // remembers the last removed tasks, an eighth as many as TaskRecords.
