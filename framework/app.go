@@ -113,8 +113,10 @@ func (a *App) UseAt(where string, mw ...Middleware) *App {
 // UseFrames adds middleware that wraps every frame. The first one is outermost. A middleware must
 // pass on a context that is derived from its own. It is called concurrently.
 //
-// If a middleware returns an error instead of calling next, a request is answered as if a handler
-// had returned that error.
+// If a middleware returns an error instead of calling next, a request is answered with a JSON-RPC
+// error. A *protocol.Error or *protocol.Fault is sent as it is. Errors of UserErrorf, NotFoundf and
+// InvalidArgumentf are sent with their text. Others become internal errors, also ErrUnsupported and the
+// error of URLRequired. [WithErrorMapper] does not apply.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	at := callsite.Caller(1)
 	for _, m := range mw {

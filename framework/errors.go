@@ -70,7 +70,8 @@ func (e *argumentError) Error() string { return e.path + ": " + e.error.Error() 
 func (e *argumentError) Unwrap() error { return e.error }
 
 // InvalidArgumentf returns an error about one argument, with a text for the model. path is a dotted
-// name or a JSON pointer. For several arguments, combine errors with errors.Join.
+// name or a JSON pointer; "" means all arguments. For several arguments, combine errors with
+// errors.Join.
 func InvalidArgumentf(path, format string, args ...any) error {
 	return &argumentError{path: pointer(path), error: fmt.Errorf(format, args...)}
 }

@@ -13,8 +13,9 @@ import (
 )
 
 // Func registers any function as a tool. The first parameter may be a context, and the last result
-// an error. The other parameters are one struct, a pointer to a struct, or a map; or several values
-// that Params names; or none. Results are encoded in the same way as results of Tool.
+// an error. The other parameters are one struct, a pointer to a struct, a map, or json.RawMessage with
+// InputSchema; or values that Params names; or none. Results are encoded in the same way as results of
+// Tool.
 func Func(name string, fn any, opts ...Option) Component {
 	d := declare(kindTool, name, fn, opts)
 	d.also = kindFunc

@@ -53,7 +53,7 @@ func (q Question[T]) start(h *callCtx, into *T) pendingQuestion {
 // in the order of the questions. If an answer does not fit, only its question is asked again.
 //
 // Gather returns ErrPending if an answer is still pending. Otherwise it joins the errors of the
-// questions that failed, each with the number of the question.
+// questions that failed. If there are several questions, each error has the number of its question.
 func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {
 	h, err := asking(ctx, gathering)
 	if err != nil {

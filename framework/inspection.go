@@ -64,8 +64,9 @@ var phaseNames = [...]string{
 	PhaseApp: "app", PhaseTrace: "trace", PhaseAuth: "auth", PhaseLimit: "limit", PhaseCache: "cache", PhaseValidate: "validate",
 }
 
-// Inspect returns a description of the server as it is now. The caller owns the result, except for
-// what ComponentInfo shares. Inspect returns nil for the zero Server.
+// Inspect returns a description of the server as it is now. The caller owns its lists of components,
+// steps and warnings. What they contain is shared and read-only, like the icons of the server. Inspect
+// returns nil for the zero Server.
 func (s *Server) Inspect() *Inspection {
 	if s.registry == nil {
 		return nil

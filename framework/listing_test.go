@@ -273,9 +273,13 @@ func TestFramesRefuse(t *testing.T) {
 	}{
 		{framework.UserErrorf("not at night"), protocol.CodeInternal, "not at night"},
 		{&protocol.Error{Code: -31000, Message: "gone"}, -31000, "gone"},
+		{protocol.Faultf(protocol.FaultInvalidParams, "odd"), protocol.CodeInvalidParams, "odd"},
 		{errors.New("the password is x"), protocol.CodeInternal, "internal error"},
+		{framework.ErrUnsupported, protocol.CodeInternal, "internal error"},
+		{framework.URLRequired("log in", "https://example.com"), protocol.CodeInternal, "internal error"},
 	} {
-		s := build(t, quiet().UseFrames(func(next transport.Next) transport.Next {
+		mapper := framework.WithErrorMapper(func(_ context.Context, err error) error { return framework.UserErrorf("mapped: %w", err) })
+		s := build(t, quiet(mapper).UseFrames(func(next transport.Next) transport.Next {
 			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
 				if strings.Contains(string(frame), "/list") {
 					return tt.refusal

@@ -27,7 +27,8 @@ import (
 // Build reports these faults:
 //
 //   - I is not an interface, or does not have methods
-//   - there are no variants
+//   - the discriminator cannot be the name of a member, such as ""
+//   - there are no variants, or one has no name
 //   - a variant is not a struct or a pointer to one
 //   - a type has two names
 //   - I was given before

@@ -26,7 +26,8 @@ const (
 //
 // In a handler, a record that is logged with the handler's context goes where [Log] writes: to the
 // app's logger, and to the client if it wants the level. For the client, secrets are redacted and
-// the same limit applies. Other records go to outside. If outside is nil, they are dropped.
+// the same limit applies. In a function of OnStart, OnStop or OnRootsChanged, a record with its
+// context goes to the app's logger. Other records go to outside. If outside is nil, they are dropped.
 //
 // Clients get each of the eight levels. The app's log does not have notice, critical, alert or
 // emergency, because zap's levels above error end the program. These appear as info or error with a

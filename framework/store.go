@@ -82,7 +82,8 @@ func WithTaskWorkers(n int) AppOption {
 // WithTasksPerCaller sets how many unfinished tasks one principal may have, or one session without
 // a principal. The default is 1,024. More are refused. The workers of a shared store take tasks in
 // the order of their arrival, and do not look at the owner. The limit therefore bounds how long the
-// tasks of one caller delay all others. It does not apply to tasks without an owner.
+// tasks of one caller delay all others. It does not apply to tasks without an owner; all of them
+// together may be 16,384.
 func WithTasksPerCaller(n int) AppOption {
 	return appOption{"WithTasksPerCaller", checked(n >= 1, "the number must be 1 or more", func(c *appConfig) {
 		c.tasks.PerOwner = n

@@ -23,7 +23,8 @@ import (
 // Build reports these faults:
 //
 //   - the tag exists already, or its name has other characters than a-z, 0-9 and _
-//   - the function is nil
+//   - the function is nil, or want is empty
+//   - T is a pointer or an interface
 //   - the schema is invalid, or sets type, title, description, default or a reference
 //   - the tag is used with a parameter, or on a type other than T
 //

@@ -247,7 +247,8 @@ func (i *Issuer) Rotate() {
 	i.keys = append(i.keys, signer{rand.Text(), key})
 }
 
-// Withdraw publishes only the newest key: tokens of earlier keys become invalid.
+// Withdraw publishes only the newest key. Servers that verify tokens by the keys then refuse the
+// tokens of earlier keys. Introspection still accepts them, until [Issuer.Revoke].
 func (i *Issuer) Withdraw() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

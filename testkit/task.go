@@ -82,8 +82,8 @@ func (t *Task[Out]) Status() string {
 }
 
 // Await waits for the result; the script answers the task's questions. A tool error is an *Error,
-// as with [Call]. If the task was cancelled or has expired, the error is client.ErrTaskCancelled or
-// client.ErrTaskGone.
+// as with [Call]. If the task was cancelled or has expired, errors.Is finds client.ErrTaskCancelled or
+// client.ErrTaskGone in the error.
 func (t *Task[Out]) Await() (Out, error) {
 	t.s.t.Helper()
 	var none Out

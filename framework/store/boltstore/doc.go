@@ -69,7 +69,7 @@
 // The next write may succeed. All writes fail from then on in two cases. Either a page is damaged,
 // or the last step of a commit failed and the content of the disk is unknown. Open the store again
 // then. Serve of a server returns an error in these cases ([Store.Failed]), so that a restart does
-// that. Every method of a closed store returns [ErrClosed].
+// that. Every method of a closed store returns [ErrClosed], except for Changes, which is in memory.
 //
 // The store copies the records and byte slices that it receives, and returns copies.
 //

@@ -55,8 +55,9 @@ type Store struct {
 // second file, named path plus ".events". Open deletes expired items, and puts each working task
 // into the queue again.
 //
-// The error is [ErrInUse], [ErrDamaged], [ErrNewer], or an error of the operating system. Open does
-// not change a file that another program has written. The caller closes the store.
+// The error matches [ErrInUse], [ErrDamaged] or [ErrNewer], or is an error of the operating system. If
+// another program has written the file, Open returns another error and does not change the file. The
+// caller closes the store.
 func Open(path string, opts ...Option) (*Store, error) {
 	set := settle(opts)
 	main, err := openFile(path, mainKind(), set.lockWait, true)
