@@ -37,7 +37,7 @@ type Provider struct {
 	NoPKCE   bool              // for providers that reject it
 }
 
-// BrokerOption configures Broker. Sealed.
+// BrokerOption configures Broker. A nil option makes New return an error. Sealed.
 type BrokerOption interface{ brokerOption(b *broker) }
 
 type brokerOptionFunc func(b *broker)
@@ -50,6 +50,10 @@ func (f brokerOptionFunc) brokerOption(b *broker) { f(b) }
 func Broker(p Provider, opts ...BrokerOption) Mode {
 	b := &broker{provider: p, vouch: 5 * time.Minute, callback: "/callback/provider"}
 	for _, o := range opts {
+		if o == nil {
+			b.nilOption = true
+			continue
+		}
 		o.brokerOption(b)
 	}
 	return b
@@ -93,6 +97,8 @@ type broker struct {
 	vouch    time.Duration
 	callback string
 
+	nilOption bool // New returns an error
+
 	server   *Server
 	client   *http.Client
 	identity *auth.JWT                        // checks ID tokens; nil without Issuer
@@ -112,6 +118,7 @@ func (b *broker) bind(s *Server) error {
 	p := &b.provider
 	f := faults{part: "authserver: Broker: "}
 	f.fault(b.server != nil, "a Mode is for one Server")
+	f.fault(b.nilOption, "an option is nil")
 	f.fault(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI %s", s.at(b.callback))
 	f.fault(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
 	for _, address := range []string{p.Issuer, p.Authorize, p.Token, p.RevokeURL} {

@@ -526,6 +526,7 @@ func TestNew_Faults(t *testing.T) {
 	for name, mode := range map[string]authserver.Mode{
 		"no mode": nil, "no users": authserver.Own(nil), "DevLogin in public": authserver.Own(authserver.DevLogin(ann())), "no lookup": authserver.Own(authserver.Passwords(nil, nil)),
 		"empty broker": authserver.Broker(authserver.Provider{}), "http provider": authserver.Broker(authserver.Provider{Issuer: "http://idp.example", ClientID: "x"}),
+		"nil option": authserver.Broker(authserver.Provider{Issuer: "https://idp.example", ClientID: "x"}, nil),
 	} {
 		if _, err := authserver.New("https://as.example", mode); err == nil {
 			t.Errorf("%s: no fault", name)

@@ -538,6 +538,9 @@ func TestLogout(t *testing.T) {
 	f := flow(t, u.browser(t))
 	c := mustConnect(t, f, s.url)
 	call(t, c, "hours", "ann")
+	if err := f.Logout(t.Context(), s.url, nil); err == nil || !strings.Contains(err.Error(), "is nil") {
+		t.Errorf("a nil option: %v", err)
+	}
 	if err := f.Logout(t.Context(), s.url); err != nil {
 		t.Error(err)
 	}

@@ -137,7 +137,7 @@ func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
 	return all, err
 }
 
-// LogoutOption configures Logout. It is sealed.
+// LogoutOption configures Logout. A nil option makes Logout return an error. It is sealed.
 type LogoutOption interface{ logoutOption(o *logout) }
 
 type logoutOptionFunc func(*logout)
@@ -158,6 +158,9 @@ func Forget() LogoutOption {
 func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) error {
 	var o logout
 	for _, opt := range opts {
+		if opt == nil {
+			return errors.New("oauth: an option is nil")
+		}
 		opt.logoutOption(&o)
 	}
 	s, w, err := f.open(server)

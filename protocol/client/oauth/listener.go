@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// ListenerOption configures Listener. It is sealed.
+// ListenerOption configures Listener. A nil option makes Open return an error. It is sealed.
 type ListenerOption interface{ listenerOption(l *listener) }
 
 type listenerOptionFunc func(*listener)
@@ -58,6 +58,10 @@ func Page(fn func(w io.Writer, err error)) ListenerOption {
 func Listener(opts ...ListenerOption) Receiver {
 	l := &listener{host: "127.0.0.1", path: "/callback", page: plainPage, turn: make(chan struct{}, 1)}
 	for _, opt := range opts {
+		if opt == nil {
+			l.nilOption = true
+			continue
+		}
 		opt.listenerOption(l)
 	}
 	return l
@@ -77,6 +81,8 @@ type listener struct {
 	host string
 	path string
 	page func(io.Writer, error)
+
+	nilOption bool // Open returns an error
 
 	turn chan struct{}             // one visit at a time
 	open atomic.Pointer[reception] // nil if closed
@@ -126,6 +132,9 @@ func (l *listener) openLike(ctx context.Context, earlier string) (string, error)
 }
 
 func (l *listener) listen(ctx context.Context, earlier string) (*reception, error) {
+	if l.nilOption {
+		return nil, errors.New("an option of the listener is nil")
+	}
 	if !strings.HasPrefix(l.path, "/") {
 		return nil, fmt.Errorf("the path %q of the redirect URI does not begin with a slash", l.path)
 	}

@@ -132,6 +132,9 @@ func TestListenerPort(t *testing.T) {
 	if where, err := oauth.Listener(oauth.Port(address.Port)).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "another program uses the port") {
 		t.Errorf("%s, %v", where, err)
 	}
+	if where, err := oauth.Listener(nil).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is nil") {
+		t.Errorf("%s, %v", where, err)
+	}
 	l := oauth.Listener(oauth.Localhost(), oauth.Path("/oauth/done"))
 	where, err := l.Open(t.Context())
 	if err != nil || !regexp.MustCompile(`^http://localhost:\d+/oauth/done$`).MatchString(where) {
