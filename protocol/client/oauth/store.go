@@ -15,10 +15,11 @@ var (
 	ErrConflict = errors.New("oauth: version conflict")
 )
 
-// Kind is the type of a record's content.
+// Kind is the type of a record's content. A Flow also uses kinds that have no constant, for records
+// and for locks, so a Store must accept every kind.
 type Kind string
 
-// The kinds of records.
+// The kinds of records that have secrets.
 const (
 	Registration Kind = "registration" // a client id with its credentials, at one issuer
 	Tokens       Kind = "tokens"       // tokens for one server, from one issuer
@@ -28,7 +29,7 @@ const (
 type Key struct {
 	Kind     Kind   `json:"kind"`
 	Issuer   string `json:"issuer"`
-	Resource string `json:"resource,omitempty"` // URL of the server that the tokens are for; empty for a registration
+	Resource string `json:"resource,omitempty"` // URL of the server that the tokens are for; empty for a registration; other kinds may have any text here
 	Profile  string `json:"profile,omitempty"`  // account, if a user has several at one server; usually empty
 }
 
