@@ -20,8 +20,8 @@
 // All middleware of this package is safe for concurrent use and starts no goroutines. Its state is
 // bounded. The state belongs to the value that the function returned, so components and servers
 // that are given the same value share it. Build reports invalid arguments. A caller is identified
-// by its principal, its session or the address of its connection. What a client claims about
-// itself, including forwarding headers, is not trusted.
+// by its principal, its session or its address. What a client claims about itself is not trusted,
+// and forwarding headers only from TrustedProxies of the carrier.
 //
 // A completion is a call of the prompt or template, with the arguments that the user has typed so
 // far. Subscriptions, pings and the polling of tasks are not calls and do not pass through

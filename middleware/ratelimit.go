@@ -48,8 +48,8 @@ type Rate struct {
 //	}
 //
 // By default, a client without a principal has one bucket per session. The address is the address
-// of the connection, so behind a proxy it is the proxy's address. If you trust forwarding headers,
-// read them in By.
+// of the connection. Behind a proxy it is the proxy's address, unless the carrier trusts the proxy
+// (TrustedProxies of fiberhttp and nethttp).
 //
 // At most 100,000 callers and as many rounds are remembered, which takes about 40 MB. Beyond that,
 // the least recently used ones are forgotten, because their buckets are the fullest. A store keeps
