@@ -102,7 +102,7 @@ func Store(s session.Store) Option { return optionFunc(func(c *config) { c.store
 
 // Seal encrypts secrets that the server must read again: the provider's tokens, private keys, and
 // answers kept for Grace. The first key seals, and all keys open. Each key has 32 bytes. Seal is
-// required with a store that is not in memory.
+// required with [Store]. Without Store, the default is a random key.
 //
 // To change the key, first add the new key after the old one in all processes, because a process
 // without it cannot open what others seal. Then put the new key first in all processes. Take the
