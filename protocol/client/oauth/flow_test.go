@@ -523,8 +523,13 @@ func TestClientCredentials(t *testing.T) {
 	call(t, c, "refund", "paid")
 	s.revoke()
 	call(t, c, "refund", "paid")
-	if token, err := f.Token(t.Context(), s.url); err != nil || token.Scheme != "Bearer" || token.Value == "" {
-		t.Errorf("token %v, %v", token, err)
+	token, err := f.Token(t.Context(), s.url)
+	if err != nil || token.Scheme != "Bearer" || token.Value == "" || len(token.Scopes) == 0 {
+		t.Fatalf("token %v, %v", token, err)
+	}
+	token.Scopes[0] = "changed" // it belongs to the caller
+	if token, err := f.Token(t.Context(), s.url); err != nil || token.Scopes[0] == "changed" {
+		t.Errorf("a caller has changed the scopes of the grant: %v", err)
 	}
 	wrong := flow(t, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "wrong"}))
 	if _, err := connect(t, wrong, s.url); !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), "wrong\"") {

@@ -45,6 +45,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,7 +164,7 @@ func (f *Flow) Token(ctx context.Context, server string) (*Token, error) {
 	if g == nil || g.expired(0) {
 		return nil, &Error{Step: "token", Server: s.server, Err: ErrLogin}
 	}
-	return &Token{Value: g.Access, Scheme: g.Scheme, Expires: g.Expires, Scopes: g.Scopes}, nil
+	return &Token{Value: g.Access, Scheme: g.Scheme, Expires: g.Expires, Scopes: slices.Clone(g.Scopes)}, nil
 }
 
 // Grant is the result of an authorization, without secrets.
