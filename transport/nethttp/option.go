@@ -179,7 +179,8 @@ func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }
 
-// TLS makes New serve HTTPS. If cfg has no certificate, Serve returns an error.
+// TLS makes New serve HTTPS. If cfg has no certificate, Serve returns an error. If cfg is nil, New
+// serves HTTP without TLS.
 func TLS(cfg *tls.Config) Option {
 	return optionFunc(func(c *config) { c.TLS = cfg })
 }
