@@ -24,7 +24,7 @@ type Provider struct {
 	Issuer       string // for OpenID Connect; everything else is discovered
 	ClientID     string
 	ClientSecret string
-	Scopes       []string // by default openid, email, and offline_access if it is listed
+	Scopes       []string // by default openid, email, and offline_access if it is listed; without an Issuer none
 
 	// The fields below are for providers without discovery. Identity returns the user of a token.
 	// If the provider does not accept the token any longer, it returns ErrUnknown.
