@@ -42,7 +42,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 }
 
-// Option configures New. Other packages cannot implement it.
+// Option configures New. A nil option is ignored. Other packages cannot implement it.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)
