@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -175,6 +176,7 @@ type about struct {
 	Level  string   `json:"level"`  // of log messages
 	Levels []string `json:"levels"`
 	Start  []string `json:"start,omitempty"` // the program and its arguments, for a client's configuration
+	Hides  []string `json:"hides"`           // parts of names that speak of secrets, see secretname.Words
 	OS     string   `json:"os"`              // operating system, for the paths of a client's files on this machine
 }
 
@@ -198,18 +200,17 @@ func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 		case <-p.life.Done():
 		}
 	}
-	number := p.events.number() // later changes come as events
-	a := p.about()
-	a.Events = number
-	return write(w, a)
+	return write(w, p.about())
 }
 
 func (p *Page) about() *about {
+	number := p.events.number() // first: later changes come as events
 	if p.saved != nil {
 		a := *p.saved.About
+		a.Events, a.Hides = number, secretname.Words()
 		return &a
 	}
-	a := &about{Carrier: p.carrier(), Where: p.where(), Inside: p.options.Inside != nil, Can: []string{}, Start: p.options.Start, OS: runtime.GOOS}
+	a := &about{Carrier: p.carrier(), Where: p.where(), Inside: p.options.Inside != nil, Can: []string{}, Start: p.options.Start, Events: number, Hides: secretname.Words(), OS: runtime.GOOS}
 	for _, level := range protocol.Levels() {
 		a.Levels = append(a.Levels, string(level))
 	}

@@ -2,7 +2,7 @@
 // takes it out, so that what was left alone is not sent.
 import { html, useState, useRef } from './vendor/preact.js';
 import { plan, first, fits } from './form.js';
-import { store } from './store.js';
+import { hides } from './store.js';
 import { Num, Draft, parse, write, get, same, seen, under } from './json.js';
 
 // idOf is the id of the field at a path. No two paths have the same.
@@ -12,7 +12,7 @@ export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, c =
 // within it before anything was filled in.
 function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
   const p = plan(schema, root, depth);
-  if ((p.kind === 'text' || p.kind === 'box') && store.offers?.secrets.has(name)) Object.assign(p, { kind: 'text', input: 'password' });
+  if ((p.kind === 'text' || p.kind === 'box') && hides(name)) Object.assign(p, { kind: 'text', input: 'password' });
   const id = idOf(path);
   const fault = faults.find(f => f.path === path);
   const hint = text(p.schema, 'description');

@@ -1,6 +1,6 @@
 // Sets of calls: a file keeps the arguments of calls, so that they can be used again.
 import { Draft, parse, write, get, seen } from './json.js';
-import { store, change, toast } from './store.js';
+import { store, change, hides, toast } from './store.js';
 import { plural } from './form.js';
 import { remember, save } from './view.js';
 
@@ -9,15 +9,16 @@ const largest = 1 << 20; // bytes of a file
 const place = 'kagami-set' + location.pathname; // the address of the page belongs to one server
 
 // withoutSecrets is a value without secret members, at any depth, and without drafts, which would
-// become texts.
-export function withoutSecrets(value) {
+// become texts. also are the names of further secrets.
+export function withoutSecrets(value, also = []) {
+  const rest = v => withoutSecrets(v, also);
   if (Array.isArray(value)) {
     const end = value.findIndex(v => v instanceof Draft); // what follows would come to another place
-    return (end < 0 ? value : value.slice(0, end)).map(withoutSecrets);
+    return (end < 0 ? value : value.slice(0, end)).map(rest);
   }
   if (value instanceof Draft) return new Map();
   if (!(value instanceof Map)) return value;
-  return new Map([...value].filter(([name, v]) => !store.offers?.secrets.has(name) && !(v instanceof Draft)).map(([name, v]) => [name, withoutSecrets(v)]));
+  return new Map([...value].filter(([name, v]) => !hides(name) && !also.includes(name) && !(v instanceof Draft)).map(([name, v]) => [name, rest(v)]));
 }
 
 // unmasked are arguments without those whose secret was masked.

@@ -191,5 +191,11 @@ export async function setLevel(level) {
 // spoken are the revisions that the server has not refused.
 export const spoken = about => about?.revisions.filter(r => about.speaks?.[r] !== false || r === about.revision) ?? [];
 
+// hides reports whether a member of this name holds a secret: a schema says so, or the name does.
+export const hides = name => {
+  const plain = name.toLowerCase().replace(/[_.-]/g, '');
+  return Boolean(store.offers?.secrets.has(name)) || plain !== 'progresstoken' && (store.about?.hides ?? []).some(word => plain.includes(word));
+};
+
 export const describe = (kind, name) => store.offers?.[kind].find(o => o.name === name);
 export const textOf = (offer, ...names) => { const v = get(offer?.listed, ...names); return typeof v === 'string' ? v : ''; };

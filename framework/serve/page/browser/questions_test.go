@@ -2,7 +2,10 @@ package browser_test
 
 import (
 	"context"
+	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kagami-mcp/kagami/framework"
 )
@@ -29,4 +32,24 @@ func TestSecretField(t *testing.T) {
 	b.fill(".asks [type=password]", "geheim-1")
 	b.click(".asks button", "Answer")
 	b.sees("[aria-label='What the server says']", "Hello ann")
+}
+
+// TestSecretKey: a value of a map whose key is the name of a secret is not shown, and not kept for a
+// reload.
+func TestSecretKey(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "start", `{"type":"object","properties":{"env":{"type":"object","additionalProperties":{"type":"string"}}}}`)))
+	b.click(".rail a", "start")
+	for _, name := range []string{"API_KEY", "HOME"} {
+		b.fill("[aria-label='Name of a new member']", name)
+		b.keys(kb.Enter)
+	}
+	b.fill("#f_env_HOME", "plain")
+	b.fill("#f_env_API-5fKEY", "geheim-2")
+	if types := b.eval("document.querySelector('#f_env_API-5fKEY').type + document.querySelector('#f_env_HOME').type"); types != "passwordtext" {
+		t.Errorf("the types are %s", types)
+	}
+	if kept := b.eval("JSON.stringify(sessionStorage)"); !strings.Contains(kept, "plain") || strings.Contains(kept, "geheim-2") {
+		t.Errorf("the tab keeps %s", kept)
+	}
 }
