@@ -58,6 +58,9 @@ function oneAtATime(read) {
   return start;
 }
 
+// answerPlace is where the tab keeps what is filled in for a question, until the question is answered.
+export const answerPlace = id => `kagami-answer${location.pathname}-${id}`;
+
 const readOffers = oneAtATime(async () => {
   try {
     const all = await getExact('offers');
@@ -91,6 +94,8 @@ async function everything() {
   const about = await readAbout();
   const [calls, questions] = await Promise.all([getExact('calls'), getExact('questions')]);
   change({ calls: calls.map(callOf), questions: questions.map(questionOf), locked: false });
+  const open = questions.map(q => answerPlace(q.get('id')));
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(answerPlace('')) && !open.includes(key)) sessionStorage.removeItem(key);
   if (['connected', 'saved'].includes(about.state.name)) await readOffers();
   frames();
   return about.events;
@@ -136,7 +141,10 @@ const handlers = {
     const others = store.questions.filter(q => q.id !== e.question.id);
     change({ questions: [...others, questionOf(exact().get('question'))].sort((a, b) => a.number - b.number) });
   },
-  answered: e => change({ questions: store.questions.filter(q => q.id !== e.id) }),
+  answered: e => {
+    sessionStorage.removeItem(answerPlace(e.id));
+    change({ questions: store.questions.filter(q => q.id !== e.id) });
+  },
   log: (e, exact) => {
     const params = exact().get('params');
     const word = name => { const v = get(params, name); return typeof v === 'string' ? v : v === undefined ? '' : write(v); };

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -51,5 +52,47 @@ func TestSecretKey(t *testing.T) {
 	}
 	if kept := b.eval("JSON.stringify(sessionStorage)"); !strings.Contains(kept, "plain") || strings.Contains(kept, "geheim-2") {
 		t.Errorf("the tab keeps %s", kept)
+	}
+}
+
+// TestReloadDuringAnswer: what was filled in for a question survives a reload, except secrets, and is
+// forgotten when the question is answered.
+func TestReloadDuringAnswer(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, asker(t, "enter", func(ctx context.Context, _ none) (string, error) {
+		who, err := framework.Elicit[whoIn](ctx, "Who are you?")
+		if err != nil {
+			return "", err
+		}
+		said, err := framework.Generate(ctx, "Greet "+who.User)
+		return said.Text(), err
+	})))
+	kept := func() string { return b.eval("JSON.stringify(sessionStorage)") }
+	b.click(".rail a", "enter")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Who are you?")
+	b.fill(".asks [type=text]", "ann")
+	b.fill(".asks [type=password]", "geheim-3")
+	if all := kept(); strings.Contains(all, "geheim-3") {
+		t.Errorf("the tab keeps %s", all)
+	}
+	b.run(chromedp.Reload())
+	b.sees(".asks", "Who are you?")
+	if values := b.eval("[...document.querySelectorAll('.asks input')].map(i => i.value).join()"); values != "ann," {
+		t.Errorf("after a reload the fields have %s", values)
+	}
+	b.fill(".asks [type=password]", "geheim-3")
+	b.click(".asks button", "Answer")
+	b.sees(".asks", "Greet ann")
+	b.fill(".asks textarea", "Hello")
+	b.run(chromedp.Reload())
+	b.sees(".asks", "Greet ann")
+	if text := b.value(".asks textarea"); text != "Hello" {
+		t.Errorf("after a reload the model says %q", text)
+	}
+	b.click(".asks button", "Answer")
+	b.sees("[aria-label='What the server says']", "Hello")
+	if all := kept(); strings.Contains(all, "kagami-answer") {
+		t.Errorf("the tab still keeps %s", all)
 	}
 }

@@ -1,10 +1,11 @@
 // What the server asks during a call.
 import { html, useState, useLayoutEffect, useRef } from '../vendor/preact.js';
-import { write, get, seen, drafts, entriesOf } from '../json.js';
+import { parse, write, get, seen, drafts, entriesOf } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
-import { answer, toast } from '../store.js';
-import { Enter, Code } from '../view.js';
+import { answer, answerPlace, toast } from '../store.js';
+import { Enter, Code, remember } from '../view.js';
+import { withoutSecrets } from '../sets.js';
 import { Block } from './result.js';
 
 const lastText = new Map(); // of sampling, by tool: "same as last time"
@@ -64,12 +65,20 @@ function begun(schema, secrets) {
   return { schema: plain, begin: begin instanceof Map ? new Map([...begin, ...defaults]) : begin };
 }
 
+// before is what was filled in for a question before a reload, except secrets.
+function before(id) {
+  try { return parse(sessionStorage.getItem(answerPlace(id))); } catch { return null; }
+}
+
 // Question is one of them, without buttons.
 function Question({ question, tool, several, answers }) {
   const scope = '/' + question.id;
   const [{ schema, begin }] = useState(() => begun(question.schema ?? null, question.secrets ?? []));
-  const [value, setValue] = useState(begin);
-  const [text, setText] = useState('');
+  const [kept] = useState(() => before(question.id));
+  const [value, setValue] = useState(kept instanceof Map ? kept : begin);
+  const [text, setText] = useState(typeof kept === 'string' ? kept : '');
+  const keep = (set, next) => { set(next); remember(answerPlace(question.id), write(withoutSecrets(next, question.secrets))); };
+  const type = next => keep(setText, next);
   const [faults, setFaults] = useState([]);
   answers.set(question.id, () => {
     switch (question.kind) {
@@ -87,11 +96,11 @@ function Question({ question, tool, several, answers }) {
   useLayoutEffect(() => () => { answers.delete(question.id); }, []);
   return html`<div class="answer" role=${several ? 'group' : undefined} aria-label=${several ? headings[question.kind] : undefined}>
     ${question.message && html`<p class="ask wrapped">${seen(question.message)}</p>`}
-    ${question.kind === 'form' && schema && html`<${Form} schema=${schema} value=${value} onChange=${setValue} faults=${faults} scope=${scope} answer=${true}/>`}
+    ${question.kind === 'form' && schema && html`<${Form} schema=${schema} value=${value} onChange=${next => keep(setValue, next)} faults=${faults} scope=${scope} answer=${true}/>`}
     ${question.kind === 'url' && html`<${Visit} url=${question.url}/>`}
-    ${question.kind === 'sample' && html`<${Sampling} id=${question.id} params=${question.sample} text=${text} setText=${setText}/>
-      ${lastText.has(tool) && html`<button class="btn t" type="button" onClick=${() => setText(lastText.get(tool))}>Same as last time</button>`}`}
-    ${question.kind === 'roots' && html`<label class="field">Directories, one a line<textarea class="in mono" rows="3" placeholder="/srv/project" value=${text} onInput=${e => setText(e.target.value)}></textarea></label>`}</div>`;
+    ${question.kind === 'sample' && html`<${Sampling} id=${question.id} params=${question.sample} text=${text} setText=${type}/>
+      ${lastText.has(tool) && html`<button class="btn t" type="button" onClick=${() => type(lastText.get(tool))}>Same as last time</button>`}`}
+    ${question.kind === 'roots' && html`<label class="field">Directories, one a line<textarea class="in mono" rows="3" placeholder="/srv/project" value=${text} onInput=${e => type(e.target.value)}></textarea></label>`}</div>`;
 }
 
 // Visit shows the whole address. Only http and https can be opened, and only by a click.
