@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
 )
 
 type whoIn struct {
@@ -95,4 +96,41 @@ func TestReloadDuringAnswer(t *testing.T) {
 	if all := kept(); strings.Contains(all, "kagami-answer") {
 		t.Errorf("the tab still keeps %s", all)
 	}
+}
+
+// TestQuestionsOfHiddenCalls: a question stays where it can be answered when its tool disappears, or when
+// its resource is read again.
+func TestQuestionsOfHiddenCalls(t *testing.T) {
+	asks := func(ctx context.Context) (string, error) {
+		said, err := framework.Elicit[string](ctx, "What is the word?")
+		return "The word is " + said + ".", err
+	}
+	tool := framework.Tool("passing", func(ctx context.Context, _ none) (string, error) { return asks(ctx) }, framework.Describe("Asks."), framework.ReadOnly())
+	server, err := framework.New("hidden", "1.0").Add(tool,
+		framework.Resource("hidden://word", asks, framework.Name("word"), framework.Describe("Asks."))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Host: server, Where: "./hidden"}))
+	b.click(".rail a", "word")
+	b.sees(".asks", "What is the word?")
+	b.click("[data-call]", "Read")
+	b.until(func() bool {
+		return b.eval("fetch('api/questions', { headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') } }).then(r => r.json()).then(q => q.length)") == "2"
+	}, func() string { return "the second read asks nothing" })
+	for _, word := range []string{"one", "two"} {
+		b.fill(".asks input", word)
+		b.click(".asks .go button", "Answer")
+		b.sees("[aria-label='What the server says']", "")
+	}
+	b.sees("[aria-label='What the server says']", "The word is ")
+	b.click(".rail a", "passing")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "What is the word?")
+	server.Remove(tool)
+	b.sees("h1", "There is no tool of this name")
+	b.fill(".asks input", "three")
+	b.click(".asks .go button", "Answer")
+	b.until(func() bool { return b.text(".asks") == "" }, func() string { return "the question stays" })
 }

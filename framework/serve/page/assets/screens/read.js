@@ -55,11 +55,12 @@ export function Read({ uri }) {
     document.addEventListener('updated', updated);
     return () => { document.removeEventListener('call', read); document.removeEventListener('updated', updated); };
   }, [uri]);
-  const questions = s.questions.filter(q => q.call && q.call === mine[0]?.id);
+  const current = mine.find(c => s.questions.some(q => q.call === c.id)) ?? mine[0];
+  const questions = s.questions.filter(q => q.call && q.call === current?.id);
   return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name wrapped">${seen(uri)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'name'))}</span></div><p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
       <div class="tags s"><span class="tag">${seen(textOf(offer, 'mimeType'))}</span>${offer?.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div></div>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>
       ${s.about?.watch && (watching ? html`<button class="btn" onClick=${() => stop(watching.id)}>Stop watching</button>` : html`<button class="btn" onClick=${() => call('resources/subscribe', uri).catch(e => toast(e.message))}>Watch</button>`)}</div>
       ${watching && html`<p class="q s">Each update is read again.</p>`}<${Questions} questions=${questions} tool=${uri}/></section>
-    <section class="side" data-current=${mine[0]?.id} aria-label="What the server says"><div class="cap"><b>Server</b></div><${Spoken} call=${mine[0]}/><${Answer} call=${mine[0]} asked=${questions.length > 0}/></section></div>`;
+    <section class="side" data-current=${current?.id} aria-label="What the server says"><div class="cap"><b>Server</b></div><${Spoken} call=${current}/><${Answer} call=${current} asked=${questions.length > 0}/></section></div>`;
 }

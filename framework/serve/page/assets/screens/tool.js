@@ -61,11 +61,15 @@ export function useCompletion(reference, value) {
 // mayDestroy says that a press of Call needs a second one: what is not marked may destroy.
 const mayDestroy = offer => get(offer.listed, 'annotations', 'readOnlyHint') !== true && get(offer.listed, 'annotations', 'destructiveHint') !== false;
 
+const methods = { tools: 'tools/call', prompts: 'prompts/get' };
+
 export function Tool({ kind, name, given }) {
   const s = useStore();
   const offer = describe(kind, name);
   if (!s.offers) return html`<div class="pad"><span class="sk"></span><span class="sk w60"></span></div>`;
-  if (!offer) return html`<div class="pad"><div class="empty"><h1>There is no ${kind === 'tools' ? 'tool' : 'prompt'} of this name</h1><p>The server does not list <span class="mono">${seen(name)}</span> for this user at this revision.</p><a class="btn" href="#/">Overview</a></div></div>`;
+  const asking = s.calls.find(c => c.name === name && c.method === methods[kind] && s.questions.some(q => q.call === c.id)); // of a call from before the list changed
+  if (!offer) return html`<div class="pad"><div class="empty"><h1>There is no ${kind === 'tools' ? 'tool' : 'prompt'} of this name</h1><p>The server does not list <span class="mono">${seen(name)}</span> for this user at this revision.</p><a class="btn" href="#/">Overview</a></div>
+    <${Questions} questions=${s.questions.filter(q => q.call && q.call === asking?.id)} tool=${name}/></div>`;
   return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name}/>`;
 }
 
@@ -77,7 +81,7 @@ const Head = ({ kind, offer }) => html`<div class="head"><div class="row"><h1 cl
       ${offer.inside?.chain && html`<details><summary class="s q">Chain of ${offer.inside.chain.length} steps</summary><ol class="chain s">${offer.inside.chain.map(c => html`<li><span class="mono">${c.name}</span> <span class="f">${c.phase ?? c.origin}</span></li>`)}</ol></details>`}</div>`;
 
 function Screen({ kind, offer, given }) {
-  const s = useStore(), method = kind === 'tools' ? 'tools/call' : 'prompts/get';
+  const s = useStore(), method = methods[kind];
   const schema = useMemo(() => kind === 'tools' ? get(offer.listed, 'inputSchema') ?? new Map() : promptSchema(offer.listed), [offer]);
   const key = `kagami-${s.about?.where}-${kind}-${offer.name}`;
   const [value, keep, latest] = useKept(key, schema);
