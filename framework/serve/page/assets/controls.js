@@ -135,7 +135,7 @@ function File(props) {
     onChange(btoa(text));
   };
   return html`<div class="drop" onDragOver=${e => e.preventDefault()} onDrop=${e => { e.preventDefault(); take(e.dataTransfer.files[0]); }}>
-      <input type="file" id=${id} aria-describedby=${described} onChange=${e => take(e.target.files[0])}/>${value !== undefined && html`<button type="button" class="btn t" onClick=${() => { setName(''); onChange(undefined); }}>Remove</button>`}</div>
+      <input type="file" id=${id} aria-describedby=${described} onChange=${e => take(e.target.files[0])}/>${value !== undefined && html`<button type="button" class="btn t" onClick=${() => { document.getElementById(id).value = ''; setName(''); onChange(undefined); }}>Remove</button>`}</div>
     ${name && html`<p class="s q">${name}</p>`}${fault && html`<p class="err">${fault}</p>`}
     <details><summary class="s q">As base64</summary><textarea class="in mono" rows="2" aria-label="base64" value=${bare(value)} onInput=${e => onChange(e.target.value || undefined)}></textarea></details>`;
 }
@@ -198,24 +198,35 @@ function Items(props) {
   const { p, root, value, onChange, path, faults, depth } = props;
   if (p.choices && p.choices.length <= 12) return html`<${Several} ...${props}/>`;
   const all = Array.isArray(value) ? value : [];
+  const ids = useRef([]).current, last = useRef(0); // of the rows, which keep what they show when they change places
+  while (ids.length < all.length) ids.push(++last.current);
   const give = next => onChange(next.length ? next : undefined);
+  const remove = (i, rows) => {
+    ids.splice(i, 1);
+    give(all.filter((_, at) => at !== i));
+    requestAnimationFrame(() => (rows.children[i] ?? rows.lastElementChild)?.lastElementChild.focus());
+  };
   const set = (i, v) => give(all.map((old, at) => at === i ? v === undefined ? emptied(p.items, root, depth + 1) : v : old));
   const move = (i, step) => {
     const next = [...all], j = i + step;
     if (j < 0 || j >= next.length) return;
     [next[i], next[j]] = [next[j], next[i]];
+    [ids[i], ids[j]] = [ids[j], ids[i]];
+    const focused = document.activeElement;
     give(next);
+    requestAnimationFrame(() => focused.focus()); // a row that moves in the document loses it
   };
   const kind = plan(p.items, root, depth + 1).kind, scalar = !['object', 'array', 'map', 'union', 'tuple', 'file', 'json'].includes(kind);
   const paste = (i, e) => {
     const lines = e.clipboardData?.getData('text').split(/\r?\n/).filter(Boolean) ?? [];
     if (lines.length < 2) return;
     e.preventDefault();
+    ids.splice(i + 1, 0, ...lines.slice(1).map(() => ++last.current));
     give([...all.slice(0, i), ...lines.map(line => kind === 'number' ? numberOf(line) : line), ...all.slice(i + 1)]);
   };
-  return html`<ol class="items">${all.map((v, i) => html`<li data-rows=${scalar || undefined} onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
+  return html`<ol class="items">${all.map((v, i) => html`<li key=${ids[i]} data-rows=${scalar || undefined} onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
       <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
-      <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${() => give(all.filter((_, at) => at !== i))}>×</button></li>`)}</ol>
+      <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${e => remove(i, e.currentTarget.closest('ol'))}>×</button></li>`)}</ol>
     <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank(p.items, root, depth + 1)])}>+ Add</button>
       ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<${Empty} what="list" onChange=${onChange}/>`}</div>`;
 }
