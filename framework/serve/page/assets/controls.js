@@ -267,7 +267,8 @@ function Pairs({ p, root, value, onChange, path, faults, depth, taken }) {
 
 function Union(props) {
   const { p, root, value, onChange, path, faults, depth, id } = props;
-  const fitting = p.shapes.findIndex(s => fits(value, s.schema, root));
+  const find = open => p.shapes.findIndex(s => fits(value, s.schema, root, open)), closed = find(false);
+  const fitting = closed < 0 ? find(true) : closed;
   // What was chosen counts as long as the value can have that shape: the rows of a list change places.
   const chosen = useRef(-1), old = chosen.current;
   const at = chosen.current = p.shapes[old] && (fitting < 0 || value instanceof Draft || fits(value, p.shapes[old].schema, root)) ? old : fitting;

@@ -288,8 +288,9 @@ export function first(schema, root, depth = 0, left = { steps }) {
   return undefined;
 }
 
-// fits says whether a value may be of a shape: by its type, and by constant members.
-export function fits(value, schema, root, depth = 1, left = { steps }) {
+// fits says whether a value may be of a shape: by its type, and by constant members. Unless open is set,
+// a shape has only the members that it names.
+export function fits(value, schema, root, open = true, depth = 1, left = { steps }) {
   if (left.steps-- <= 0) return true;
   const p = plan(schema, root, depth);
   if (value === undefined) return false;
@@ -298,9 +299,9 @@ export function fits(value, schema, root, depth = 1, left = { steps }) {
     case 'object': return value instanceof Map && p.fields.every(f => {
       const c = get(f.schema, 'const');
       return c === undefined || (value.has(f.name) && write(value.get(f.name)) === write(c));
-    }) && [...value.keys()].every(k => p.fields.some(f => f.name === k));
-    case 'union': return p.shapes.some(s => fits(value, s.schema, root, depth + 1, left));
-    case 'map': return value instanceof Map;
+    }) && [...value.keys()].every(k => p.fields.some(f => f.name === k) || open && p.rest);
+    case 'union': return p.shapes.some(s => fits(value, s.schema, root, open, depth + 1, left));
+    case 'map': return open && value instanceof Map;
     case 'array': case 'tuple': return Array.isArray(value);
     case 'number': return value instanceof Num;
     case 'boolean': return typeof value === 'boolean';

@@ -35,3 +35,20 @@ func TestRemovedRow(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.sees(".calls", `{"xs":[[1]],"ns":[2,3,1]}`)
 }
+
+// TestShapeWithOtherMembers: a shape that takes more members than it names is shown after a reload, and
+// does not hide a shape that names all members.
+func TestShapeWithOtherMembers(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "pick", `{"type":"object","properties":{"by":{"oneOf":[
+		{"title":"tags","type":"object","properties":{"lang":{"type":"string"}},"additionalProperties":{"type":"string"}},
+		{"title":"id","type":"object","properties":{"id":{"type":"string"}},"required":["id"],"additionalProperties":false},
+		{"title":"name","type":"string"}]}}}`)))
+	b.click(".rail a", "pick")
+	for value, shape := range map[string]string{`{"lang":"ja","color":"red"}`: "tags", `{"id":"7"}`: "id"} {
+		b.json(`{"by":` + value + `}`)
+		b.run(chromedp.Reload())
+		chosen := func() string { return b.eval("document.querySelector('#f_by')?.selectedOptions[0].text ?? ''") }
+		b.until(func() bool { return chosen() == shape }, func() string { return value + " has the shape " + chosen() + ", want " + shape })
+	}
+}
