@@ -112,3 +112,18 @@ func TestDoubleClickOnAnswer(t *testing.T) {
 	b.mouse(".asks [type=submit]", 1)
 	b.sees("[aria-label='What the server says']", "All is gone.")
 }
+
+// TestFastJSON: a text that does not parse is not called as the text before, however fast it was typed.
+func TestFastJSON(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "unlock")
+	b.click(".side [role=tab]", "JSON")
+	b.run(chromedp.WaitVisible("#json", chromedp.ByQuery))
+	b.eval(`(e => { for (const text of ['{"door":"east"}', '{"door":"east"']) { e.value = text; e.dispatchEvent(new Event('input', { bubbles: true })); } })(document.querySelector('#json'))`)
+	b.sees(".side .err", "line 1")
+	b.settles()
+	b.click("[data-call]", "Call")
+	b.sees(".toast", "The JSON does not parse yet")
+	b.calls("0")
+}

@@ -190,9 +190,8 @@ function Raw({ value, text, setText, onChange }) {
   const typed = t => {
     try {
       onChange(parse(t));
-      setText(t);
+      setText(null);
       setFault('');
-      setTimeout(() => setText(null));
     } catch (e) { setText(t); setFault(e.message); }
   };
   const [own, setOwn] = useState(null);
