@@ -41,11 +41,15 @@ export function toast(text) {
 
 export const go = hash => { location.hash = hash; };
 
-async function readAbout() {
-  const about = await getJSON('server');
-  change({ about, state: about.state });
+let stated = 0; // number of the newest event about the state
+
+// learn takes what the program says of the server. Its state may be older than the newest event.
+function learn(about) {
+  change(about.events < stated ? { about } : { about, state: about.state });
   return about;
 }
+
+const readAbout = async () => learn(await getJSON('server'));
 
 // oneAtATime returns a function that reads, but never twice at the same time: the server may announce
 // changes faster than they can be read. Its promise ends with a reading that began after the call.
@@ -114,10 +118,12 @@ export async function readResult(id) {
 const handlers = {
   state: async e => {
     const was = store.state.name;
+    stated = e.seq;
     if (was === 'lost' && e.state.name === 'connecting') return; // the page tries again by itself, and the banner stays
     change({ state: e.state });
     if (e.state.name !== 'connected') return;
     try { await readAbout(); } catch { return; } // the program has ended; the next state reads again
+    if (store.state.name !== 'connected') return; // reading the lists would start the server again
     await readOffers();
     if (was === 'lost' || was === 'ended') toast('Connected again');
   },
@@ -188,8 +194,8 @@ export async function connect(body) {
   change({ state: { name: 'connecting' } });
   let about;
   try { about = await (await ask('POST', 'connect', body)).json(); } catch (e) { return toast(e.message); }
-  change({ about, state: about.state });
-  if (about.state.name === 'connected') await readOffers();
+  learn(about);
+  if (store.state.name === 'connected') await readOffers();
 }
 
 export async function setLevel(level) {

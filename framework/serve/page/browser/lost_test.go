@@ -137,3 +137,42 @@ func TestManyTools(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.sees("[aria-label='What the server says']", "done")
 }
+
+// TestEndedDuringStart: a program that ends right after it was started has ended, although the answer to
+// the start comes later.
+func TestEndedDuringStart(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`const plain = window.fetch;
+		window.fetch = async (address, ...rest) => {
+			const response = await plain(address, ...rest);
+			if (address === 'api/connect') await new Promise(go => { window.go = go; });
+			if (address === 'api/offers') window.lists = (window.lists ?? 0) + 1;
+			return response;
+		}`)
+	o := weatherOptions(t)
+	var running atomic.Pointer[exec.Cmd]
+	start := o.Command
+	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
+		cmd, err := start(ctx)
+		running.Store(cmd)
+		return cmd, err
+	}
+	kill := func(lists string) {
+		t.Helper()
+		b.until(func() bool { return b.eval("window.lists") == lists }, func() string { return "the lists are not read" })
+		if err := running.Load().Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		b.sees(".banner", "The server has ended.")
+	}
+	b.open(serve(t, o))
+	b.sees(".live", "connected")
+	kill("1")
+	b.click(".banner button", "Start again")
+	b.sees(".live", "connected")
+	b.until(func() bool { return b.eval("typeof window.go") == "function" }, func() string { return "no answer to the start" })
+	kill("2")
+	b.eval("window.go()")
+	b.settles()
+	b.sees(".banner", "The server has ended.")
+}
