@@ -96,6 +96,7 @@ const questionOf = exact => ({ ...plainOf(exact), schema: exact.get('schema'), s
 // everything reads the whole state anew.
 async function everything() {
   const about = await readAbout();
+  for (const [id, got] of store.results) if (got?.failed) store.results.delete(id); // the screen reads it again
   const [calls, questions] = await Promise.all([getExact('calls'), getExact('questions')]);
   change({ calls: calls.map(callOf), questions: questions.map(questionOf), locked: false });
   const open = questions.map(q => answerPlace(q.get('id')));

@@ -2,8 +2,11 @@ package browser_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,4 +152,87 @@ func TestLogOfThisTab(t *testing.T) {
 	b.open(serve(t, specimen(t)))
 	b.eval("location.hash = '#/log'")
 	b.sees("main", "The server has logged nothing since this tab was opened.")
+}
+
+// TestUpdateBelow: an update of what is below a watched URI is read again.
+func TestUpdateBelow(t *testing.T) {
+	var reads atomic.Int64
+	server, err := framework.New("shelf", "1.0").Add(framework.Resource("shelf://books", func(context.Context) (string, error) {
+		return fmt.Sprintf("Read %d times.", reads.Add(1)), nil
+	}, framework.Name("books"), framework.Describe("Books."))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Host: server, Where: "./shelf"}))
+	b.click(".rail a", "books")
+	b.sees("[aria-label='What the server says']", "Read 1 times.")
+	b.click(".go button", "Watch")
+	b.sees(".go", "Stop watching")
+	says := func() string { return b.text("[aria-label='What the server says']") }
+	b.until(func() bool { // the subscription may come later
+		server.ResourceUpdated(t.Context(), "shelf://books/one")
+		time.Sleep(50 * time.Millisecond)
+		return !strings.Contains(says(), "Read 1 times.")
+	}, says)
+}
+
+// TestLateCompletion: values for an earlier text do not take the place of those for the text that is there.
+func TestLateCompletion(t *testing.T) {
+	type in struct {
+		City string `uri:"city"`
+	}
+	held := make(chan struct{})
+	server, err := framework.New("late", "1.0").Add(framework.ResourceTemplate("late://{city}",
+		func(_ context.Context, in in) (string, error) { return in.City, nil }, framework.Name("late"), framework.Describe("A city."),
+		framework.Complete("city", func(_ context.Context, typed string, _ map[string]string) ([]string, error) {
+			if typed == "K" {
+				<-held
+			}
+			return []string{typed + "yoto"}, nil
+		}))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.atStart(`window.answers = 0;
+		const plain = window.fetch;
+		window.fetch = async (address, ...rest) => {
+			const response = await plain(address, ...rest);
+			if (address === 'api/complete') setTimeout(() => window.answers++, 50); // after the page has drawn it
+			return response;
+		}`)
+	b.open(serve(t, page.Options{Host: server, Where: "./late"}))
+	b.click(".rail a", "late")
+	b.fill("#v-city", "K")
+	time.Sleep(300 * time.Millisecond) // the page asks
+	b.keys("o")
+	values := func() string { return b.eval("document.querySelector('#c-city').innerHTML") }
+	b.until(func() bool { return strings.Contains(values(), "Koyoto") }, values)
+	close(held)
+	b.until(func() bool { return b.eval("window.answers") == "2" }, func() string { return "no second answer" })
+	if got := values(); !strings.Contains(got, "Koyoto") {
+		t.Errorf("the values are %s", got)
+	}
+}
+
+// TestAnswerAfterABreak: an answer that could not be read while the page had lost its program is read when
+// the program is there again.
+func TestAnswerAfterABreak(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`const plain = window.fetch;
+		window.fetch = async (address, options = {}) => {
+			if (/^api\/calls\/\w+$/.test(address) && !window.back) return Promise.reject(new TypeError('no network'));
+			const abort = new AbortController();
+			const response = await plain(address, { ...options, signal: abort.signal });
+			if (address.startsWith('api/events')) window.stream = abort;
+			return response;
+		}`)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "The page could not read this answer.")
+	b.eval("window.back = true, stream.abort()")
+	b.sees("table.data", "summary")
 }
