@@ -1,7 +1,7 @@
 // A resource, or a template whose variables are filled in first.
 import { html, useEffect, useLayoutEffect } from '../vendor/preact.js';
 import { seen } from '../json.js';
-import { useStore, describe, textOf, call, toast, stop, go } from '../store.js';
+import { store, useStore, describe, textOf, call, toast, stop, go } from '../store.js';
 import { Enter } from '../view.js';
 import { Answer, Spoken } from './result.js';
 import { Questions } from './question.js';
@@ -50,7 +50,7 @@ export function Read({ uri }) {
   const read = () => call('resources/read', uri).catch(e => toast(e.message));
   useEffect(() => { if (!mine.length && s.offers) read(); }, [uri, Boolean(s.offers)]);
   useLayoutEffect(() => {
-    const updated = e => e.detail.uri === uri && read();
+    const updated = e => (e.detail.uri === uri || store.calls.some(c => c.id === e.detail.call && c.name === uri)) && read(); // a server also reports what is below the watched URI
     document.addEventListener('call', read);
     document.addEventListener('updated', updated);
     return () => { document.removeEventListener('call', read); document.removeEventListener('updated', updated); };
