@@ -50,9 +50,9 @@ export function useCompletion(reference, value) {
     values: found.get(name) ?? [],
     ask: text => {
       clearTimeout(timer.current);
-      timer.current = setTimeout(async () => {
+      const mine = timer.current = setTimeout(async () => {
         const answer = await ask('POST', 'complete', { ...reference, argument: name, value: text, context }).then(r => r.json()).catch(() => ({ values: [] }));
-        setFound(new Map([...found, [name, answer.values]]));
+        if (timer.current === mine) setFound(old => new Map([...old, [name, answer.values]])); // else the user has typed on
       }, 150);
     },
   });
