@@ -3,6 +3,7 @@ package browser_test
 import (
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -36,5 +37,20 @@ func TestEscapeClosesDialogs(t *testing.T) {
 	b.keys(kb.Tab)
 	if inside := b.eval("document.activeElement.closest('.sheet') !== null"); inside != "true" {
 		t.Error("Tab leaves the sheet")
+	}
+}
+
+// TestQuestionBehindPalette: a question does not take the focus from a dialog, where the user types.
+func TestQuestionBehindPalette(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "order")
+	b.sees("h1", "order")
+	b.keys("k", input.ModifierCtrl)
+	b.sees(".pal", "order")
+	b.eval(`fetch('api/calls', { method: 'POST', body: '{"method":"tools/call","name":"order","arguments":{"item":"tea"}}', headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') } }).then(r => r.text())`)
+	b.sees(".asks", "Order tea for")
+	if inside := b.eval("document.activeElement.closest('.pal') !== null"); inside != "true" {
+		t.Error("the question has the focus")
 	}
 }

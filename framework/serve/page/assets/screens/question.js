@@ -29,6 +29,7 @@ function Asked({ questions, tool }) {
   const answers = useRef(new Map()).current; // by question: returns the body of its answer, or null if it has faults
   useLayoutEffect(() => {
     box.current.scrollIntoView({ block: 'nearest' });
+    if (document.querySelector('[aria-modal]')) return; // the user types there
     (box.current.querySelector('.answer input, .answer textarea, .answer select') ?? box.current.querySelector('button'))?.focus();
   }, []);
   const send = async action => {
