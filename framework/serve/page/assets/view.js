@@ -17,6 +17,7 @@ export const Enter = () => html`<kbd>${modifier}↵</kbd>`;
 
 export const clock = at => new Date(at).toLocaleTimeString('en-GB');
 export const size = n => n < 1000 ? `${n} bytes` : n < 1e6 ? `${(n / 1000).toFixed(1)} KB` : `${(n / 1e6).toFixed(1)} MB`;
+export const sizeOf = text => size(new Blob([text]).size);
 export const time = ms => ms === undefined ? '' : ms < 10 ? `${Number(ms.toFixed(1))} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
 // paint is JSON with colours. Only the first part of a long text is drawn.
@@ -26,7 +27,7 @@ export function Code({ value, text, label }) {
   const whole = text ?? write(value, 2);
   const part = whole.slice(0, all);
   return html`<pre class="code wrap" tabindex="0" role="region" aria-label=${label ?? 'JSON'}>${tinted(part)}</pre>
-    ${whole.length > all && html`<p class="s q row">${size(all)} of ${size(whole.length)}
+    ${whole.length > all && html`<p class="s q row">${sizeOf(part)} of ${sizeOf(whole)}
       <button type="button" class="btn t" onClick=${() => setAll(all * 4)}>Show more</button>
       <button type="button" class="btn t" onClick=${() => save('result.json', new Blob([whole], { type: 'application/json' }))}>Download</button></p>`}`;
 }
@@ -134,7 +135,7 @@ function Scalar({ value }) {
 
 export function Long({ text }) {
   const [n, setN] = useState(4000);
-  return html`<span class="wrapped">${text.slice(0, n)}</span>${n < text.length && html` <button type="button" class="btn t" onClick=${() => setN(n * 8)}>Show more of ${size(text.length)}</button>`}`;
+  return html`<span class="wrapped">${text.slice(0, n)}</span>${n < text.length && html` <button type="button" class="btn t" onClick=${() => setN(n * 8)}>Show more of ${sizeOf(text)}</button>`}`;
 }
 
 function Members({ value, schema, depth, room }) {

@@ -374,3 +374,15 @@ func TestAddressOfFrame(t *testing.T) {
 	b.sees("h1", "Specimen")
 	opens("4")
 }
+
+// TestSizeOfText: the size of a text block is in bytes, and so is that of a picture.
+func TestSizeOfText(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "sizes", framework.Tool("sizes", func(context.Context, none) (framework.Content, error) {
+		return framework.Content{protocol.Text{Text: "鏡は鏡"}, protocol.Image{Data: dot(), MIME: "image/gif"}}, nil
+	}, framework.Describe("Returns a text and a picture."), framework.ReadOnly()))))
+	b.click(".rail a", "sizes")
+	b.click("[data-call]", "Call")
+	b.sees(".block .bh", "9 bytes")
+	b.sees("[aria-label='What the server says']", fmt.Sprintf("image/gif, %d bytes", len(dot())))
+}

@@ -2,7 +2,7 @@
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
 import { get, listOf, parse, seen, write } from '../json.js';
 import { plural } from '../form.js';
-import { Code, Long, More, Tabs, Value, remember, save, size, time } from '../view.js';
+import { Code, Long, More, Tabs, Value, remember, save, size, sizeOf, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
 import { readHref } from './overview.js';
 
@@ -31,7 +31,7 @@ function Media({ block, kind }) {
   const data = get(block, 'data') ?? get(block, 'blob') ?? '', type = String(get(block, 'mimeType') ?? '').split(';')[0].trim().toLowerCase();
   const known = (kind === 'image' ? pictures : sounds).includes(type);
   const address = useBlob(String(data), known ? type : 'application/octet-stream');
-  const bytes = Math.floor(String(data).length * 3 / 4);
+  const bytes = Math.floor(String(data).replace(/={1,2}$/, '').length * 3 / 4);
   return html`<${Head} kind=${kind} about=${`${type || 'no type'}, ${size(bytes)}`}>
       <button type="button" class="btn t s end" onClick=${() => save(kind, new Blob([bytesOf(String(data)) ?? ''], { type: 'application/octet-stream' }))}>Download</button><//>
     ${address && known && (kind === 'image' ? html`<div class="pix"><img src=${address} alt="image of the result"/></div>` : html`<audio controls src=${address}></audio>`)}
@@ -44,7 +44,7 @@ const Head = ({ kind, about, children }) => html`<div class="bh"><b>${seen(kind)
 export function Block({ block }) {
   const type = get(block, 'type');
   switch (type) {
-    case 'text': return html`<div class="block"><${Head} kind="text" about=${size(String(get(block, 'text')).length)}/><${TextOrJSON} text=${String(get(block, 'text'))}/></div>`;
+    case 'text': return html`<div class="block"><${Head} kind="text" about=${sizeOf(String(get(block, 'text')))}/><${TextOrJSON} text=${String(get(block, 'text'))}/></div>`;
     case 'image': case 'audio': return html`<div class="block"><${Media} block=${block} kind=${type}/></div>`;
     case 'resource': return html`<div class="block"><${Head} kind="embedded resource" about=${get(block, 'resource', 'uri') ?? ''}/><${Contents} of=${get(block, 'resource')}/></div>`;
     case 'resource_link': return html`<div class="block"><${Head} kind="link" about=${get(block, 'mimeType') ?? ''}/><div class="link"><div class="grow"><b>${seen(get(block, 'title') ?? get(block, 'name') ?? '')}</b><div class="mono wrapped">${seen(get(block, 'uri') ?? '')}</div></div><a class="btn" href=${readHref(get(block, 'uri') ?? '')}>Read here</a></div></div>`;
