@@ -3,7 +3,7 @@
 import { html, useState, useRef } from './vendor/preact.js';
 import { plan, first, fits } from './form.js';
 import { hides } from './store.js';
-import { Num, Draft, parse, write, get, same, seen, under } from './json.js';
+import { Num, Draft, parse, write, get, same, seen, label, under } from './json.js';
 
 // idOf is the id of the field at a path. No two paths have the same.
 export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, c => c === '/' ? '_' : '-' + c.charCodeAt(0).toString(16).padStart(2, '0'));
@@ -22,9 +22,9 @@ function Field({ name, label: shown, schema, root, value, onChange, required, pa
   const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
   const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete, room };
-  const label = html`${p.schema.get('deprecated') === true ? html`<s>${seen(name)}</s>` : seen(shown ?? name)}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
+  const head = html`${p.schema.get('deprecated') === true ? html`<s>${label(name)}</s>` : label(shown ?? name)}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
   return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined} aria-describedby=${grouped ? described : undefined}>
-    ${grouped ? html`<div class="lab" id=${id + '-l'}>${label}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${label}<span class="t">${words}</span></label>`}
+    ${grouped ? html`<div class="lab" id=${id + '-l'}>${head}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${head}<span class="t">${words}</span></label>`}
     ${hint && html`<p class="hint" id=${id + '-h'}>${hint}</p>`}
     <${Control} ...${props}/>
     ${fault && html`<p class="err" id=${id + '-e'}>${seen(fault.text)}</p>`}
@@ -182,7 +182,7 @@ function Group(props) {
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
     ${p.rest ? html`<div class="field" role="group" aria-label="Other members"><div class="lab">other members<span class="t">names and values</span></div>
       <${Pairs} p=${{ items: p.rest }} root=${root} taken=${known} value=${new Map(others)} path=${path} faults=${faults} depth=${depth} onChange=${next => onChange(new Map([...(isOpen ? value : [])].filter(([k]) => known.includes(k)).concat([...(next ?? [])])))}/></div>`
-    : others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${seen(write(v))}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
+    : others.map(([k, v]) => html`<div class="field"><div class="lab">${label(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${seen(write(v))}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
       ${faults.filter(f => f.path === under(path, k)).map(f => html`<p class="err">${seen(f.text)}</p>`)}</div>`)}
     ${p.conditions.map(c => html`<p class="s q">${seen(c)}</p>`)}
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
@@ -260,7 +260,7 @@ function Pairs({ p, root, value, onChange, path, faults, depth, taken }) {
     setName('');
   };
   return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair" key=${k}><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v === '' && union ? undefined : v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x === undefined ? emptied(p.items, root, depth + 1) : x : o])))}/></div>
-      <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
+      <button type="button" class="btn t" aria-label=${'Remove ' + label(k)} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
     <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div>
     ${path && !taken && all.length === 0 && html`<div class="row">${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange(new Map())}>Send an empty object</button>` : html`<${Empty} what="object" onChange=${onChange}/>`}</div>`}</div>`; // the arguments themselves are always sent
 }

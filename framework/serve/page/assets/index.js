@@ -1,7 +1,7 @@
 // The page: routes, keys, and what is drawn.
 import { html, render } from './vendor/preact.js';
 import { store, change, start, useStore, go } from './store.js';
-import { decoded, entriesOf, get, seen } from './json.js';
+import { decoded, entriesOf, get, label, seen } from './json.js';
 import { plan } from './form.js';
 import { Bar, Rail, Banner, Palette, Keys, themes } from './screens/shell.js';
 import { Overview } from './screens/overview.js';
@@ -56,7 +56,7 @@ function App() {
   const s = useStore();
   if (s.locked) return html`<main class="land"><h1>This page needs its key</h1><p class="lead">Open the address that the program printed: it holds a key that is good once. The palette of an open page makes a key for another browser.</p></main>`;
   const [title, what] = screen(s.route);
-  document.title = seen(`${s.questions.length ? '? ' : ''}${title} · ${s.about?.title || s.about?.name || 'Kagami'}`);
+  document.title = seen(`${s.questions.length ? '? ' : ''}${label(title)} · ${s.about?.title || s.about?.name || 'Kagami'}`);
   return html`<a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>
     <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${s.questions.some(q => !q.call) && html`<div class="pad-c"><${Questions} questions=${s.questions.filter(q => !q.call)} tool=""/></div>`}${what}</main></div>
     ${s.palette && html`<${Palette}/>`}${s.keys && html`<${Keys}/>`}${s.sheet && html`<${CopySheet} call=${s.sheet}/>`}

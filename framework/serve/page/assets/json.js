@@ -166,6 +166,9 @@ export function drafts(value, path = '') {
 // same compares two values.
 export const same = (a, b) => a === b || (a !== undefined && b !== undefined && write(a) === write(b));
 
+// label is a name as people read it. An empty name is shown as quotes.
+export const label = name => name === '' ? '""' : seen(name);
+
 // seen makes invisible characters visible, because a model also reads them: controls, and
 // characters that Unicode lets a font leave out. It keeps the two selectors that choose how an
 // emoji looks.

@@ -47,3 +47,14 @@ func TestLabels(t *testing.T) {
 	b.click(".asks .go button", "Answer")
 	b.sees("[aria-label='What the server says']", "You said 7.")
 }
+
+// TestEmptyName: a field without a name has a label.
+func TestEmptyName(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "odd", `{"type":"object","properties":{"":{"type":"string"}}}`)))
+	b.click(".rail a", "odd")
+	b.sees(".side label", `""`)
+	b.fill("#f_", "x")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"":"x"}`)
+}

@@ -73,7 +73,7 @@ func init() { //nolint:gochecknoinits // before the tests of a process that is n
 func misbehave() {
 	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
 	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
-		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"embedded","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
+		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"embedded","inputSchema":{"type":"object"}}, {"name":"","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
 		{"name":"ahead","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?=x)"}}}}, {"name":"nothing","inputSchema":{"type":"object"}}, {"name":"faulty","inputSchema":{"type":"object"}},
 		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}},
 		{"name":"endless","inputSchema":` + endless() + `}]`
@@ -217,6 +217,8 @@ func TestMisbehavingServer(t *testing.T) {
 	}}))
 	says := "[aria-label='What the server says']"
 	b.sees(".cat", "silent")
+	b.click(".rail a", `""`)
+	b.sees("h1", `""`)
 	b.click(".rail a", "Log")
 	b.sees("h1", "Log")
 	for _, part := range []string{`{"toString":1}`, `["a",{"valueOf":1,"toString":2}]`, "logged"} {

@@ -1,6 +1,6 @@
 // What the server is and what it offers.
 import { html, useState } from '../vendor/preact.js';
-import { get, listOf, seen, write } from '../json.js';
+import { get, label, listOf, seen, write } from '../json.js';
 import { plan } from '../form.js';
 import { useStore, textOf, connect } from '../store.js';
 import { More } from '../view.js';
@@ -64,17 +64,17 @@ function Tools({ tools, changed }) {
   return html`<div class="sect"><h2>Tools</h2><span class="f num">${tools.length}</span>
       ${tools.length > 3 && html`<label class="end">Order <select class="pick" onChange=${e => setOrder(e.target.value)}>${Object.keys(orders).map(o => html`<option value=${o} selected=${o === order}>${o}</option>`)}</select></label>`}</div>
     <div class="scroll out"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th>${fits && html`<th scope="col">Fits</th>`}<th scope="col" class="num">Tokens</th></tr></thead><tbody>
-    ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${seen(t.name)}</b><span>${seen(signature(t))}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
+    ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${label(t.name)}</b><span>${seen(signature(t))}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
       <td class="s q in-s">${traits(t).join(', ')}</td>${fits && html`<td class="s q in-s">${misfit(t)}</td>`}<td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>
     <${More} of=${tools.length} n=${n} setN=${setN} step=${page}/>`;
 }
 
-function Rows({ title, head, offers, href, label }) {
+function Rows({ title, head, offers, href, cells }) {
   const [n, setN] = useState(page);
   if (!offers.length) return null;
   return html`<div class="sect"><h2>${title}</h2><span class="f num">${offers.length}</span></div>
     <div class="scroll out"><table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
-    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${seen(x)}</td>`)}</tr>`)}</tbody></table></div>
+    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${label(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${cells(o).map(x => html`<td class="s q in-s">${seen(x)}</td>`)}</tr>`)}</tbody></table></div>
     ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
 }
 
@@ -104,7 +104,7 @@ export function Overview() {
     ${o?.fits.map(f => html`<p class="note">${f.client}: ${f.what} (this server: ${seen(f.where)}).</p>`)}
     ${a.warnings?.length > 0 && html`<${Warnings} all=${a.warnings}/>`}
     ${o?.tools.length > 0 && html`<${Tools} tools=${o.tools} changed=${s.changes?.added}/>`}
-    ${o && html`<${Rows} title="Resources" head=${['URI', 'Name', 'Type']} offers=${o.resources} href=${x => readHref(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
-      <${Rows} title="Templates" head=${['URI', 'Name', 'Type']} offers=${o.templates} href=${x => '#/templates/' + encodeURIComponent(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
-      <${Rows} title="Prompts" head=${['Prompt', 'Arguments']} offers=${o.prompts} href=${x => '#/prompts/' + encodeURIComponent(x.name)} label=${x => [listOf(x.listed, 'arguments').map(p => get(p, 'name')).join(', ')]}/>`}</div>`;
+    ${o && html`<${Rows} title="Resources" head=${['URI', 'Name', 'Type']} offers=${o.resources} href=${x => readHref(x.name)} cells=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
+      <${Rows} title="Templates" head=${['URI', 'Name', 'Type']} offers=${o.templates} href=${x => '#/templates/' + encodeURIComponent(x.name)} cells=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
+      <${Rows} title="Prompts" head=${['Prompt', 'Arguments']} offers=${o.prompts} href=${x => '#/prompts/' + encodeURIComponent(x.name)} cells=${x => [listOf(x.listed, 'arguments').map(p => get(p, 'name')).join(', ')]}/>`}</div>`;
 }

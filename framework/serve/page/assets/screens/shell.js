@@ -1,6 +1,6 @@
 // What is around every screen: bar, rail, banners, palette and keys.
 import { html, useState, useEffect, useRef } from '../vendor/preact.js';
-import { seen } from '../json.js';
+import { label, seen } from '../json.js';
 import { plural } from '../form.js';
 import { useStore, spoken, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
@@ -53,7 +53,7 @@ function List({ rows, route }) {
   const pad = n => html`<svg class="gap" width="1" height=${n * rowHeight} aria-hidden="true"/>`;
   return html`<div class="list" onScroll=${e => rows.length > drawn && setTop(e.target.scrollTop)}>${from > 0 && pad(from)}
     ${part.map(r => r.heading ? html`<div class="group" role="heading" aria-level="2" key=${r.heading}><span>${r.heading}</span><span>${r.count}</span></div>`
-    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${seen(r.also ?? r.name)}>${seen(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + part.length && pad(rows.length - from - part.length)}</div>`;
+    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${seen(r.also ?? r.name)}>${label(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + part.length && pad(rows.length - from - part.length)}</div>`;
 }
 
 // misfits says how many findings there are.
@@ -152,7 +152,7 @@ export function Palette() {
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
   return html`<${Dialog} label="Go to or do" kind="pal" onClose=${close}><input role="combobox" aria-expanded="true" aria-controls="pal-list" aria-activedescendant=${'po' + at} aria-label="Go to or do" placeholder="Go to or do" autocomplete="off" spellcheck=${false}
       value=${wanted} onInput=${e => { setWanted(e.target.value); setAt(0); }} onKeyDown=${keys}/>
-    <ul role="listbox" id="pal-list" aria-label="Results" ref=${list}>${found.map((p, i) => html`<li role="option" id=${'po' + i} aria-selected=${String(i === at)} onClick=${() => take(p)}><span class=${p.mono ? 'mono' : ''}>${seen(p.name)}</span><span class="f">${p.note}</span></li>`)}</ul>
+    <ul role="listbox" id="pal-list" aria-label="Results" ref=${list}>${found.map((p, i) => html`<li role="option" id=${'po' + i} aria-selected=${String(i === at)} onClick=${() => take(p)}><span class=${p.mono ? 'mono' : ''}>${label(p.name)}</span><span class="f">${p.note}</span></li>`)}</ul>
     <div class="pf"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>↵</kbd> open</span><span><kbd>esc</kbd> close</span></div><//>`;
 }
 

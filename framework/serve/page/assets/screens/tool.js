@@ -1,6 +1,6 @@
 // A tool or a prompt: left what you say, right what the server says.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
-import { parse, write, get, listOf, entriesOf, seen, drafts } from '../json.js';
+import { parse, write, get, label, listOf, entriesOf, seen, drafts } from '../json.js';
 import { Form, idOf } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change } from '../store.js';
@@ -74,7 +74,7 @@ export function Tool({ kind, name, given }) {
 }
 
 // Head says what the tool is. Inside, it has its source line and its chain.
-const Head = ({ kind, offer }) => html`<div class="head"><div class="row"><h1 class="name">${seen(offer.name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'annotations', 'title'))}</span></div>
+const Head = ({ kind, offer }) => html`<div class="head"><div class="row"><h1 class="name">${label(offer.name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'annotations', 'title'))}</span></div>
       <p class="lead wrapped">${seen(textOf(offer, 'description'))}</p>
       <div class="tags s">${kind === 'tools' && traits(offer).map(t => html`<span class=${'tag' + (t === 'destructive' ? ' warn' : '')}>${t}</span>`)}<span class="tag">about ${offer.tokens} tokens</span>
         ${offer.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div>
