@@ -133,7 +133,8 @@ func Document(url string, key crypto.Signer) Option {
 }
 
 // Metadata describes the client for dynamic registration (RFC 7591). The flow fills in
-// application_type, redirect URIs, grant types and response types.
+// application_type, redirect URIs, grant types, response types and the method at the token endpoint,
+// in place of members of More.
 type Metadata struct {
 	Name, URI, LogoURI string
 	Contacts           []string
