@@ -18,11 +18,16 @@ func (e *HTTPError) ChallengeParam(name string) string {
 	return ""
 }
 
-// needs returns the end of an error text with the scopes that the challenge requires, or "".
+// needs returns the end of an error text: where the server redirects to, and the scopes that the
+// challenge requires. It may be empty.
 func (e *HTTPError) needs() string {
+	text := ""
+	if e.moved != "" {
+		text = " (the server redirects to " + e.moved + ", and credentials are not sent to another origin: use that URL)"
+	}
 	scope := e.ChallengeParam("scope")
 	if scope == "" {
-		return ""
+		return text
 	}
-	return " (scopes needed: " + strings.ToValidUTF8(scope[:min(len(scope), maxErrorText)], "") + ")"
+	return text + " (scopes needed: " + strings.ToValidUTF8(scope[:min(len(scope), maxErrorText)], "") + ")"
 }

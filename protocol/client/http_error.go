@@ -23,9 +23,11 @@ type HTTPError struct {
 	RetryAfter time.Duration // how long the server wants the client to wait; 0 if unknown
 
 	session string // the session that has ended according to the server; may be empty
+	moved   string // URL of a refusal of the credentials, after a redirect to another origin; may be empty
 }
 
-// Error returns the status, the text of the body, and the scopes that the challenge requires.
+// Error returns the status, the text of the body, and the scopes that the challenge requires. If the
+// credentials were not sent because of a redirect, the text says so.
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.Body != "" {
@@ -36,12 +38,28 @@ func (e *HTTPError) Error() string {
 
 func newHTTPError(resp *http.Response, body []byte) *HTTPError {
 	text := strings.ToValidUTF8(string(body[:min(len(body), maxErrorText)]), "")
-	return &HTTPError{
+	e := &HTTPError{
 		Status:     resp.StatusCode,
 		Body:       strings.TrimSpace(text),
 		Challenge:  strings.Join(resp.Header.Values("WWW-Authenticate"), ", "),
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
 	}
+	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		e.moved = movedTo(resp)
+	}
+	return e
+}
+
+// movedTo returns the URL of a response after a redirect to another origin, or "".
+func movedTo(resp *http.Response) string {
+	first := resp.Request
+	for first != nil && first.Response != nil {
+		first = first.Response.Request
+	}
+	if first == nil || origin(first.URL) == origin(resp.Request.URL) {
+		return ""
+	}
+	return resp.Request.URL.Redacted()
 }
 
 // endsSession reports whether the answer to a request with a session means that the session has
@@ -102,7 +120,7 @@ type refusedError struct {
 	anonymous bool // the error has no id, so the server may not have read the frame
 }
 
-// Error returns the text of the JSON-RPC error, with the scopes that the status requires.
+// Error returns the text of the JSON-RPC error, with what the status adds to it.
 func (e *refusedError) Error() string {
 	if status, is := errors.AsType[*HTTPError](e.status); is {
 		return e.error.Error() + status.needs()

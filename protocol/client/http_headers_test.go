@@ -432,6 +432,21 @@ func TestHTTPKeepsSecretsFromOtherOrigins(t *testing.T) {
 	}
 }
 
+// TestHTTPRefusedAfterARedirect: the caller has given a token, and learns why the server did not get it.
+func TestHTTPRefusedAfterARedirect(t *testing.T) {
+	t.Parallel()
+	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer there.Close()
+	here := moved(httptest.NewServer, http.StatusPermanentRedirect, func(string) string { return there.URL + "/mcp" }, nil)
+	defer here.Close()
+	for url, want := range map[string]bool{here.URL: true, there.URL: false} {
+		_, err := client.Connect(t.Context(), client.HTTP(url+"/mcp", secrets()...))
+		if err == nil || strings.Contains(err.Error(), "redirects to "+there.URL+"/mcp, and credentials are not sent") != want {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 // A session belongs to the origin that the caller named, too.
 func TestHTTPKeepsTheSessionFromOtherOrigins(t *testing.T) {
 	t.Parallel()
