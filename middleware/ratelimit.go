@@ -24,7 +24,8 @@ type Rate struct {
 	// Store counts for all processes that share it. If it is nil, RateLimit uses the claim store of
 	// the app's WithStore. If the app has none (framework.Store), this process counts alone.
 	Store claim.Store
-	// Local counts in this process even if there is a store, which saves a round trip per call.
+	// Local counts in this process even if there is a store. That saves a round trip per call, or a
+	// synced write of store/boltstore. After a restart, the buckets are full.
 	Local bool
 	// Name distinguishes limits that share a store. Limits with the same name must have the same
 	// rate.
