@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,10 +129,19 @@ func parts(w http.ResponseWriter) bool {
 func readRequest(r *http.Request) *httpserver.Request {
 	return &httpserver.Request{
 		Request: streamable.Request{
-			Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Fields: transport.HeaderFields(r.Header), RemoteAddr: r.RemoteAddr,
+			Method: r.Method, Host: r.Host, Path: pathOf(r), Fields: transport.HeaderFields(r.Header), RemoteAddr: r.RemoteAddr,
 		},
 		Query: r.URL.RawQuery,
 	}
+}
+
+// pathOf returns the path of the client's URL, also below http.StripPrefix, which changes r.URL.
+func pathOf(r *http.Request) string {
+	if !strings.HasPrefix(r.RequestURI, "/") { // an absolute URI, or none in a test
+		return r.URL.EscapedPath()
+	}
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	return path
 }
 
 // sink writes a response. It implements streamable.Sink.

@@ -136,6 +136,31 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// targets is a host that accepts all callers and records what they ask for.
+type targets struct {
+	*transporttest.Scripted
+	seen chan transport.Target
+}
+
+func (h targets) Services() transport.Services { return transport.Services{Authenticator: h} }
+
+func (h targets) Authenticate(ctx context.Context, _ http.Header) (*transport.Principal, error) {
+	target, _ := transport.TargetFrom(ctx)
+	h.seen <- target
+	return &transport.Principal{Subject: "alice"}, nil
+}
+
+// The URL in a proof of DPoP is the client's, and http.StripPrefix takes a part of it.
+func TestTargetIsTheClients(t *testing.T) {
+	t.Parallel()
+	h := targets{transporttest.NewScripted(), make(chan transport.Target, 1)}
+	s := serve(t, http.StripPrefix("/api", nethttp.Handler(h)), func(*httptest.Server) {})
+	text(t, post(t.Context(), t, s.Client(), s.URL+"/api/m%63p?tenant=1", transporttest.Frame("echo", "1")))
+	if got, want := <-h.seen, (transport.Target{Method: http.MethodPost, URL: "/api/m%63p"}); got != want {
+		t.Errorf("target %+v, want %+v", got, want)
+	}
+}
+
 // A body that would be refused is not asked for.
 func TestExpectRefused(t *testing.T) {
 	t.Parallel()
