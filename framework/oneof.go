@@ -35,8 +35,9 @@ import (
 //   - a variant encodes its own JSON, or has a member with the discriminator's name that is not a
 //     string
 //
-// [EncodeJSON], [DecodeJSON], [DecodeResult] and handles that do not belong to an app do not use
-// the variants.
+// Functions without an app do not find the variants. [EncodeJSON] writes no discriminator.
+// [DecodeJSON] and [DecodeResult] accept only null for a value of type I. The same applies to a handle
+// before Build; if I is in its arguments, its methods return an error.
 func OneOf[I any](discriminator string, variants map[string]I) AppOption {
 	u := binding.Union{
 		Interface:     reflect.TypeFor[I](),

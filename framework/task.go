@@ -54,7 +54,8 @@ func (s *taskSettings) support() protocol.TaskSupport {
 // Task lets calls of the tool outlive their request. The client gets a handle, and uses it to
 // fetch the result, the questions and the progress later. On 2025-11-25 the client asks for a
 // task. On 2026-07-28 the server decides, if the client declares the tasks extension. Clients of
-// earlier revisions, and clients that do not want a task, get the result in the request.
+// earlier revisions get the result in the request. With TaskOptional, so do clients that do not want a
+// task.
 //
 // The handler stays the same. Its context ends when the task is cancelled or expires, or when the
 // server stops, but not with the request. A question ends the execution and puts the task into
