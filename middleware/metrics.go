@@ -30,7 +30,7 @@ func Metrics() framework.Middleware { return MetricsWith(nil) }
 func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
-		if p == nil {
+		if isNil(p) {
 			p = otel.GetMeterProvider() // it forwards to a provider that is set later
 		}
 		duration, err := p.Meter(scope).Float64Histogram(metricDuration,

@@ -331,7 +331,7 @@ func TestMetricsPanics(t *testing.T) {
 // Without a provider nothing happens, and nothing fails.
 func TestTelemetryUnset(t *testing.T) {
 	t.Parallel()
-	s := build(t, quiet().Use(middleware.Trace(), middleware.Metrics()).Add(doing(nothing)))
+	s := build(t, quiet().Use(middleware.Trace(), middleware.Metrics(), middleware.MetricsWith((*meters)(nil))).Add(doing(nothing)))
 	if got := call(t.Context(), t, s, `{}`); got.text() != "done" {
 		t.Errorf("answered %s", got.raw)
 	}

@@ -47,7 +47,7 @@ func Trace() framework.Middleware { return TraceWith(nil, nil) }
 // default that Trace uses.
 func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapPropagator) framework.Middleware {
 	t := &tracing{propagator: propagator}
-	if propagator == nil {
+	if isNil(propagator) {
 		t.propagator = propagation.TraceContext{}
 	}
 	for _, key := range t.propagator.Fields() {
@@ -55,7 +55,7 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 	}
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
-		if p == nil {
+		if isNil(p) {
 			p = otel.GetTracerProvider() // it forwards to a provider that is set later
 		}
 		return t.wrap(p.Tracer(scope), next)
