@@ -105,8 +105,7 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 	if !c.lintUnique(r, t) {
 		return false
 	}
-	// Validator takes the first character, or refuses every text.
-	if strings.HasSuffix(r.Name, "rune") && utf8.RuneCountInString(r.Param) != 1 || r.Name == "datetime" && r.Param == "" {
+	if r.lacksText() {
 		c.wrongParam(r, t)
 		return false
 	}
@@ -118,6 +117,17 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 		return false
 	}
 	return true
+}
+
+// lacksText reports whether the rule needs a text, or a character, as its parameter and has another one. With an
+// empty text, validator refuses or accepts every value, and the schema may have the pattern []. Of several
+// characters, validator takes the first one.
+func (r Rule) lacksText() bool {
+	if r.Name == "containsrune" || r.Name == "excludesrune" {
+		return utf8.RuneCountInString(r.Param) != 1
+	}
+	needs := r.Name == "datetime" || r.Name == "postcode_iso3166_alpha2" || partPatterns[r.Name]+excludedPatterns[r.Name] != ""
+	return needs && r.Param == ""
 }
 
 func (c *Compiler) lintAlternatives(r Rule, t, owner reflect.Type) bool {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
@@ -250,17 +249,13 @@ var excludedPatterns = map[string]string{
 
 // expressText maps the rules of texts.
 func (r Rule) expressText(k *schema.Keywords) bool {
-	part := r.Param
-	if strings.HasSuffix(r.Name, "rune") { // validator looks at the first character only
-		_, size := utf8.DecodeRuneInString(part)
-		part = part[:size]
-	}
+	part := ecmaQuote(r.Param)
 	if form, ok := partPatterns[r.Name]; ok {
-		k.Match(fmt.Sprintf(form, ecmaQuote(part)))
+		k.Match(fmt.Sprintf(form, part))
 		return true
 	}
 	if form, ok := excludedPatterns[r.Name]; ok {
-		k.Exclude("pattern", jsontext.Quote(nil, fmt.Sprintf(form, ecmaQuote(part))))
+		k.Exclude("pattern", jsontext.Quote(nil, fmt.Sprintf(form, part)))
 		return true
 	}
 	switch r.Name {
