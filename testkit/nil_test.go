@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport/stdio"
@@ -84,7 +85,8 @@ func TestNilSources(t *testing.T) {
 			s.Chaos()
 			s.CallRaw("whoami", "")
 		}, []string{"returned nil"}},
-		"time": {func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Timeout(0)) }, []string{"Timeout(0s)"}},
+		"time":  {func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Timeout(0)) }, []string{"Timeout(0s)"}},
+		"store": {func(t testing.TB) { testkit.New(t, newHandles().app(), testkit.Store((*memory.Store)(nil))) }, []string{"Store: the *memory.Store is nil"}},
 		"condition": {func(t testing.TB) {
 			testkit.New(t, newHandles().app()).Eventually("it is so", nil)
 		}, []string{`Eventually("it is so"): the condition is nil`}},

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,17 @@ func (c *config) unknown() string {
 		}
 	}
 	return ""
+}
+
+// check ends the test if the timeout or the store cannot be used.
+func (c *config) check(t testing.TB) {
+	t.Helper()
+	if c.timeout <= 0 {
+		t.Fatalf("testkit: Timeout(%v): want more than nothing", c.timeout)
+	}
+	if v := reflect.ValueOf(c.store); v.Kind() == reflect.Pointer && v.IsNil() {
+		t.Fatalf("testkit: Store: the %T is nil: check the error of the call that opens it", c.store)
+	}
 }
 
 func (c *config) has(capability string) bool { return !slices.Contains(c.without, capability) }

@@ -286,6 +286,7 @@ func TestReplayWithOptions(t *testing.T) {
 			t.Errorf("replaying: %q", got)
 		}
 		mustFail{func(t testing.TB) { testkit.ReplayIn(t, app, path, nil) }, []string{"an Option is nil"}}.once(t)
+		mustFail{func(t testing.TB) { testkit.ReplayIn(t, app, path, testkit.Timeout(0)) }, []string{"Timeout(0s)"}}.once(t)
 	})
 }
 

@@ -55,9 +55,6 @@ func open(t testing.TB, st *testServer, c config) *Session {
 	if c.dialect == nil {
 		t.Fatalf("testkit: At needs a published revision")
 	}
-	if c.timeout <= 0 {
-		t.Fatalf("testkit: Timeout(%v): want more than nothing", c.timeout)
-	}
 	s := &Session{t: t, ctx: t.Context(), config: c, testServer: st, wire: &tap{&exchange{speaker: &st.speaker}, c.faults.fresh(), st.owned}}
 	if c.principal != nil {
 		s.ctx = transport.WithPrincipal(s.ctx, expanded(st.server, c.principal))

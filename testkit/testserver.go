@@ -35,6 +35,7 @@ type testServer struct {
 // newTestServer builds and starts a server that ends with the test.
 func newTestServer[A AppSource](t testing.TB, source A, c config) *testServer {
 	t.Helper()
+	c.check(t)
 	app, fresh := appOf(t, source)
 	st := &testServer{label: newLabel(), app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
 	st.watchGoroutines(t, c.leaks)
