@@ -22,7 +22,7 @@ import (
 // Logger returns the logger set with WithLogger. Unlike Log, it sends nothing to clients. It is
 // never nil.
 func (s *Server) Logger() *zap.Logger {
-	if s.cfg.logger == nil {
+	if s == nil || s.cfg.logger == nil {
 		return zap.NewNop()
 	}
 	return s.cfg.logger
@@ -31,7 +31,7 @@ func (s *Server) Logger() *zap.Logger {
 // Claims returns the claim store of the store set with WithStore. If there is no store, or it
 // has no claims, Claims returns nil; counters then apply to this process only.
 func (s *Server) Claims() claim.Store {
-	if !s.shared {
+	if s == nil || !s.shared {
 		return nil
 	}
 	return s.claims

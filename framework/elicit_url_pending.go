@@ -14,6 +14,9 @@ import (
 // nothing. It returns an error if sending fails. If processes share a store (see [Store]), any of
 // them may call it: the process that asked notifies the client.
 func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
+	if s == nil {
+		return nil
+	}
 	send := s.elicitations.take(id)
 	if send == nil {
 		if s.engine != nil {

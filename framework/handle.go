@@ -219,7 +219,7 @@ func describeBlocks(blocks []protocol.Block) string {
 // server does not have the component.
 func (s *Server) NameOf(c Component) (string, bool) {
 	handle, ok := c.(leaf)
-	if s.registry == nil || !ok {
+	if s == nil || s.registry == nil || !ok {
 		return "", false
 	}
 	d := handle.declared()

@@ -66,9 +66,9 @@ var phaseNames = [...]string{
 
 // Inspect returns a description of the server as it is now. The caller owns its lists of components,
 // steps and warnings. What they contain is shared and read-only, like the icons of the server. Inspect
-// returns nil for the zero Server.
+// returns nil for a server that was not built.
 func (s *Server) Inspect() *Inspection {
-	if s.registry == nil {
+	if s == nil || s.registry == nil {
 		return nil
 	}
 	all := &Inspection{

@@ -33,7 +33,7 @@ func (s *Server) Replace(old, replacement []Component) error {
 // Remove removes components at run time. Pass the values that were added. Remove ignores components
 // that the server does not have.
 func (s *Server) Remove(components ...Component) {
-	if s.engine == nil {
+	if s == nil || s.engine == nil {
 		return
 	}
 	s.changing.Lock()
@@ -60,7 +60,7 @@ func (s *Server) change(old, components []Component, at, outcome string) error {
 // commit publishes the components that build collects, and notifies the clients. It holds
 // s.changing, so the components of the server do not change while build runs.
 func (s *Server) commit(outcome string, build func() *builder) error {
-	if s.engine == nil {
+	if s == nil || s.engine == nil {
 		return errNotBuilt
 	}
 	var warnings []Fault
@@ -80,7 +80,7 @@ func (s *Server) commit(outcome string, build func() *builder) error {
 }
 
 func (s *Server) removeNamed(keys []string, kinds ...catalog.Kind) int {
-	if s.engine == nil {
+	if s == nil || s.engine == nil {
 		return 0
 	}
 	s.changing.Lock()

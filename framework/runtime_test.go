@@ -230,9 +230,19 @@ func TestConcurrentChanges(t *testing.T) {
 
 func TestZeroServer(t *testing.T) {
 	t.Parallel()
-	s := framework.ServerFrom(t.Context())
-	if s == nil {
+	if framework.ServerFrom(t.Context()) == nil {
 		t.Fatal("nil")
+	}
+	for name, s := range map[string]*framework.Server{"zero": framework.ServerFrom(t.Context()), "nil": nil} {
+		t.Run(name, func(t *testing.T) { neverBuilt(t, s) })
+	}
+}
+
+func neverBuilt(t *testing.T, s *framework.Server) {
+	t.Helper()
+	s.Logger().Info("to nobody")
+	if _, found := s.NameOf(framework.Tool("t", none)); found || s.Inspect() != nil || s.Claims() != nil {
+		t.Error("a server that was not built has components or a store")
 	}
 	s.Remove(framework.Tool("t", none))
 	s.ResourceUpdated(t.Context(), "a://b")
@@ -240,14 +250,16 @@ func TestZeroServer(t *testing.T) {
 		t.Errorf("removed %d", n)
 	}
 	_, acceptErr := s.Accept(t.Context(), []byte(`{}`))
+	_, workerErr := s.Worker()
 	for name, err := range map[string]error{
-		"Add": s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "AddOrReplace": s.AddOrReplace(), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
+		"Worker": workerErr,
+		"Add":    s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "AddOrReplace": s.AddOrReplace(), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
 	} {
 		if err == nil {
 			t.Errorf("%s of a server that was not built succeeds", name)
 		}
 	}
-	if err := s.Shutdown(t.Context()); err != nil {
+	if err := errors.Join(s.Shutdown(t.Context()), s.ElicitationComplete(t.Context(), "id")); err != nil {
 		t.Error(err)
 	}
 	if o := s.Services(); o.Authenticator != nil || o.Events != nil || o.Closing != nil || o.Warn != nil {

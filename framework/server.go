@@ -17,8 +17,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Server is a built app. It is safe for concurrent use. Most methods of the zero Server, which
-// ServerFrom returns outside a handler, do nothing or return an error.
+// Server is a built app. It is safe for concurrent use. The methods of a nil Server and of the zero
+// Server, which ServerFrom returns outside a handler, do nothing or return an error.
 //
 // A Server is used once: after Shutdown or the end of Serve, it cannot start again.
 type Server struct {
@@ -497,7 +497,7 @@ func (s *Server) adopt(link *transport.Connection, missed bool) error {
 // To build the URI of a template, use [TemplateOf.URI], because the URI must have the same escapes
 // as clients use.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
-	if s.engine != nil {
+	if s != nil && s.engine != nil {
 		s.engine.Updated(uri)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Worker returns an error.
 func (s *Server) Worker() (transport.Transport, error) {
 	switch {
-	case s.queue == nil:
+	case s == nil || s.queue == nil:
 		return nil, errors.New("a worker needs a store with a task.Queue, shared with the servers: add framework.WithStore, or start it with --store redis://HOST:PORT/DB")
 	case s.cfg.tasks.Workers < 0:
 		return nil, errors.New("a worker runs tasks, but WithTaskWorkers is 0")
