@@ -171,11 +171,17 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 		return err
 	}
 	defer s.leave()
+	return s.logout(ctx, w, o.forget)
+}
+
+// logout ends the grants of the store, and those that another program saves meanwhile. The caller has
+// taken s.
+func (s *site) logout(ctx context.Context, w *web, forget bool) error {
 	var failed error
 	for ended := false; ; ended = true {
 		g, err := s.fromStore(ctx)
 		if err == nil && g == nil && !ended {
-			err = s.logoutWithoutGrant(ctx, w, o.forget)
+			err = s.logoutWithoutGrant(ctx, w, forget)
 		}
 		if err != nil || g == nil {
 			s.current.Store(nil)
@@ -185,10 +191,10 @@ func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) 
 		if s.current.Load() == g { // an unsaved grant is only in memory
 			s.current.Store(nil)
 		}
-		if err := f.config.store.Delete(ctx, g.key, g.version); err != nil && !isConflict(err) {
+		if err := s.flow.config.store.Delete(ctx, g.key, g.version); err != nil && !isConflict(err) {
 			return errors.Join(failed, storeError(err))
 		}
-		if o.forget {
+		if forget {
 			if err := w.forgetClient(ctx, g); err != nil {
 				return errors.Join(failed, err)
 			}
