@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -59,6 +60,7 @@ func Path(path string) Option {
 // Name each origin; there is no "*". If a value is not an origin, Serve returns an error, and Mount
 // logs a warning.
 func AllowedOrigins(origins ...string) Option {
+	origins = slices.Clone(origins)
 	return optionFunc(func(c *config) { c.AllowedOrigins = append(c.AllowedOrigins, origins...) })
 }
 
@@ -67,6 +69,7 @@ func AllowedOrigins(origins ...string) Option {
 // that checks the name. Empty names are ignored. If a value is not a host name, such as a URL,
 // Serve returns an error, and Mount logs a warning.
 func AllowedHosts(hosts ...string) Option {
+	hosts = slices.Clone(hosts)
 	return optionFunc(func(c *config) { c.AllowedHosts = append(c.AllowedHosts, hosts...) })
 }
 
@@ -74,6 +77,7 @@ func AllowedHosts(hosts ...string) Option {
 // "X-Tenant", in addition to the fields of the protocol. If a name is not valid in HTTP, Serve
 // returns an error, and Mount logs a warning.
 func AllowedHeaders(names ...string) Option {
+	names = slices.Clone(names)
 	return optionFunc(func(c *config) { c.AllowedHeaders = append(c.AllowedHeaders, names...) })
 }
 
@@ -84,6 +88,7 @@ func AllowedHeaders(names ...string) Option {
 // network, or the header is not the name of a field, Serve returns an error, and Mount
 // logs a warning.
 func TrustedProxies(header string, networks ...netip.Prefix) Option {
+	networks = slices.Clone(networks)
 	return optionFunc(func(c *config) { c.Proxies = streamable.Proxies{Header: header, Networks: networks} })
 }
 

@@ -41,6 +41,20 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestOptionsCopyNames: a program may build the names of two servers from one slice.
+func TestOptionsCopyNames(t *testing.T) {
+	t.Parallel()
+	names := []string{"one.example"}
+	options := []Option{AllowedOrigins(names...), AllowedHosts(names...), AllowedHeaders(names...)}
+	names[0] = "two.example"
+	c := newConfig("/mcp", options)
+	for _, got := range [][]string{c.AllowedOrigins, c.AllowedHosts, c.AllowedHeaders} {
+		if got[0] != "one.example" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 // TestNilOption: a server does not start with one.
 func TestNilOption(t *testing.T) {
 	t.Parallel()
