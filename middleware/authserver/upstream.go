@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -428,7 +429,7 @@ func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSess
 // Upstream returns the provider's token for the caller of a tool, for the provider's APIs. It
 // renews the token if necessary. It is never the token that the client sent. In Own, and for
 // callers without a provider's session, the error is ErrNoUpstream. If the provider has ended the
-// session, the error wraps ErrUnknown.
+// session, the error wraps ErrUnknown. Other errors are errors of the store or of the provider.
 func (s *Server) Upstream(ctx context.Context, p *transport.Principal) (*UpstreamToken, error) {
 	b, ok := s.mode.(*broker)
 	if !ok || p == nil || p.Issuer != s.issuer {
@@ -439,8 +440,11 @@ func (s *Server) Upstream(ctx context.Context, p *transport.Principal) (*Upstrea
 		return nil, ErrNoUpstream
 	}
 	g, err := s.grants.get(ctx, reference)
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
+		return nil, err
+	}
 	if err != nil || g.Upstream == "" && !g.Dead {
-		return nil, errors.Join(ErrNoUpstream, err)
+		return nil, ErrNoUpstream
 	}
 	u, err := b.held(ctx, reference, g, need{
 		enough: func(u *upstreamSession) bool {
