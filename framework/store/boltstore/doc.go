@@ -42,8 +42,8 @@
 // a few of them at a time, and Open deletes all.
 //
 // The file never shrinks. Its free space is reused, and listed with each write. This makes writes
-// slower while much of a large file is free. The file may take twice the sum of the bounds. To
-// shrink it, stop the process and copy the file with "bbolt compact" (go.etcd.io/bbolt/cmd/bbolt).
+// slower while much of a large file is free. The file may take twice the sum of the bounds, and
+// somewhat more if most records are small. To shrink it, stop the process and copy the file with "bbolt compact" (go.etcd.io/bbolt/cmd/bbolt).
 //
 // # One process
 //
