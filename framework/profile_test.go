@@ -162,6 +162,26 @@ func TestWithProfileOfRawSchemas(t *testing.T) {
 	}
 }
 
+// TestWithProfileNull checks that no alternative of a value is null, in whatever way the alternatives are written.
+func TestWithProfileNull(t *testing.T) {
+	t.Parallel()
+	for alternatives, want := range map[string]string{
+		`"anyOf":[{"type":"string"},{"type":"null"}]`:                        `{"type":"string"}`,
+		`"oneOf":[{"type":"null"},{"type":"string"}]`:                        `{"type":"string"}`,
+		`"anyOf":[{"type":"string"},{"type":"null","title":"nothing"}]`:      `{"type":"string"}`,
+		`"oneOf":[{"type":"string"},{"type":"null"},{"type":"integer"}]`:     `{"oneOf":[{"type":"string"},{"type":"integer"}]}`,
+		`"anyOf":[{"type":"null"}]`:                                          `{"type":"null"}`,
+		`"properties":{"a":{}},"anyOf":[{"required":["a"]},{"type":"null"}]`: `{"properties":{"a":{}},"anyOf":[{"required":["a"]}]}`,
+	} {
+		app := framework.New("raw", "1", framework.WithProfile("gemini")).Add(framework.Tool("t", none,
+			framework.Describe("d"), framework.InputSchema(`{"type":"object","properties":{"v":{`+alternatives+`}}}`)))
+		want = `{"type":"object","properties":{"v":` + want + `}}`
+		if got := string(testkit.New(t, app).Tools()[0].InputSchema); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", alternatives, got, want)
+		}
+	}
+}
+
 type sized interface{ sized() }
 
 type (

@@ -70,17 +70,25 @@ func withoutNull(k Keywords) Keywords {
 			k.Set("enum", jsonedit.List(notNull(enum, "null")))
 		}
 	}
-	options, has := k.Get("anyOf")
-	if !has {
-		return k
+	return withoutNullOption(withoutNullOption(k, "anyOf"), "oneOf")
+}
+
+// withoutNullOption drops null from the alternatives under a keyword. If that leaves one alternative, it takes the
+// place of the keyword.
+func withoutNullOption(k Keywords, name string) Keywords {
+	all := slices.Collect(jsontext.Elements(Value(k, name)))
+	others := slices.DeleteFunc(slices.Clone(all), func(o []byte) bool { return Parse(o).Text("type") == "null" })
+	if len(others) == 0 && len(all) > 0 { // only null is allowed
+		others = all[:1]
 	}
-	others := notNull(options, `{"type":"null"}`)
-	if len(others) != 1 {
-		k.Set("anyOf", jsonedit.List(others))
-		return k
+	switch {
+	case len(others) == 1 && !k.Has("properties"):
+		k.Drop(name)
+		return over(Parse(others[0]), k)
+	case len(others) < len(all):
+		k.Set(name, jsonedit.List(others))
 	}
-	k.Drop("anyOf")
-	return over(Parse(others[0]), k)
+	return k
 }
 
 // notNull returns the elements of an array, except those that are equal to null.

@@ -15,29 +15,18 @@ import (
 // alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type. Null is left
 // out, because it has no members and no words. texts is set if texts are converted.
 func (n Narrowing) asOne(k Keywords, name string, texts bool) Keywords {
+	k = withoutNullOption(k, name)
 	raw, has := k.Get(name)
 	if !has {
 		return k
 	}
 	var options []Keywords
-	var others [][]byte // all alternatives except null
-	nulls := 0
 	for option := range jsontext.Elements(raw) {
-		o := Parse(option)
-		if o.Text("type") == "null" {
-			nulls++
-			continue
-		}
-		options, others = append(options, o), append(others, option)
+		options = append(options, Parse(option))
 	}
-	switch {
-	case len(options) == 0:
+	if len(options) == 0 {
 		return k
-	case len(options) == 1 && nulls > 0 && !k.Has("properties"):
-		k.Drop(name)
-		return over(options[0], k)
 	}
-	k.Set(name, jsonedit.List(others))
 	if k.Text("type") == "object" || k.Has("properties") || onlyObjects(options) {
 		return n.withAlternatives(k, name)
 	}
