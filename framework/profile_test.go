@@ -170,6 +170,7 @@ func TestWithProfileNull(t *testing.T) {
 		`"oneOf":[{"type":"null"},{"type":"string"}]`:                        `{"type":"string"}`,
 		`"anyOf":[{"type":"string"},{"type":"null","title":"nothing"}]`:      `{"type":"string"}`,
 		`"oneOf":[{"type":"string"},{"type":"null"},{"type":"integer"}]`:     `{"oneOf":[{"type":"string"},{"type":"integer"}]}`,
+		`"anyOf":[{"type":"string"},{"type":"null"}],"default":null`:         `{"type":"string"}`,
 		`"anyOf":[{"type":"null"}]`:                                          `{"type":"null"}`,
 		`"properties":{"a":{}},"anyOf":[{"required":["a"]},{"type":"null"}]`: `{"properties":{"a":{}},"anyOf":[{"required":["a"]}]}`,
 	} {

@@ -59,8 +59,11 @@ func (n Narrowing) narrow(k Keywords) Keywords {
 	return k
 }
 
-// withoutNull drops null from the types, the enum and the alternatives of a schema.
+// withoutNull drops null from the types, the enum, the default and the alternatives of a schema.
 func withoutNull(k Keywords) Keywords {
+	if jsontext.KindOf(Value(k, "default")) == jsontext.KindNull && k.Text("type") != "null" {
+		k.Drop("default")
+	}
 	if raw, _ := k.Get("type"); jsontext.KindOf(raw) == jsontext.KindArray {
 		types := notNull(raw, `"null"`)
 		if len(types) > 0 {
