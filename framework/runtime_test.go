@@ -234,7 +234,10 @@ func TestZeroServer(t *testing.T) {
 		t.Fatal("nil")
 	}
 	for name, s := range map[string]*framework.Server{"zero": framework.ServerFrom(t.Context()), "nil": nil} {
-		t.Run(name, func(t *testing.T) { neverBuilt(t, s) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			neverBuilt(t, s)
+		})
 	}
 }
 
