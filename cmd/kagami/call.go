@@ -205,7 +205,9 @@ func (a *cli) printRaw(raw json.RawMessage) error {
 			Text string `json:"text"`
 		} `json:"content"`
 	}
-	_ = json.Unmarshal(raw, &result) // members of another type are left out
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return fmt.Errorf("reading the result: %w", err)
+	}
 	if !result.IsError {
 		return nil
 	}

@@ -144,32 +144,6 @@ func TestProgressWithItsTokenAsText(t *testing.T) {
 	}
 }
 
-// TestRequestOfAWrongResult: Request returns a result as the server sent it, also if no other method of
-// the client could read it.
-func TestRequestOfAWrongResult(t *testing.T) {
-	t.Parallel()
-	const wrong = `{"resultType":"complete","content":"text"}`
-	for _, era := range eras() {
-		c, wait := connect(t, func(f *fake) {
-			f.era(era)
-			f.result(f.expect(protocol.MethodCallTool), wrong)
-			f.result(f.expect(protocol.MethodCallTool), wrong)
-			f.result(f.expect(protocol.MethodCallTool), `7`)
-		})
-		params := []byte(`{"name":"x","arguments":{}}`)
-		if raw, err := c.Request(t.Context(), protocol.MethodCallTool, params, client.InRounds()); err != nil || string(raw) != wrong {
-			t.Errorf("%s: %s, %v", era, raw, err)
-		}
-		if r, err := c.CallTool(t.Context(), "x", nil); err == nil {
-			t.Errorf("%s: the client has read %+v", era, r)
-		}
-		if raw, err := c.Request(t.Context(), protocol.MethodCallTool, params, client.InRounds()); err == nil {
-			t.Errorf("%s: %s is a result", era, raw)
-		}
-		wait()
-	}
-}
-
 // TestNotificationIsRefused: some servers answer notifications/initialized, with an error without an id. It
 // is not the answer to the call that follows.
 func TestNotificationIsRefused(t *testing.T) {

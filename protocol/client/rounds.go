@@ -55,9 +55,6 @@ func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 			return nil, nil, err
 		}
 		result, err := decode(d, method, raw)
-		if h.rounds && isFinal(d, raw) { // the caller of Request decodes the result
-			err = nil
-		}
 		required, asks := result.(*protocol.InputRequiredResult)
 		if err != nil || !asks {
 			return result, raw, err
@@ -75,14 +72,6 @@ func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 		next = withInputs(p, in)
 		progress.again()
 	}
-}
-
-// isFinal reports whether a result is an object that neither asks anything nor is a task of the
-// extension.
-func isFinal(d *dialect.Dialect, raw []byte) bool {
-	kind, typed := jsontext.Member(raw, "resultType")
-	name, _ := jsontext.String(kind)
-	return jsontext.KindOf(raw) == jsontext.KindObject && (d.Handshake() || !typed || name == "complete")
 }
 
 // withInputs returns the request of the next round. It does not change p.
