@@ -74,7 +74,6 @@ func TestWrongServers(t *testing.T) {
 		code int
 		want string // in stdout and stderr
 	}{
-		"raw result":        {[]string{"call", wrong, "good", "zip=12", "--json"}, 0, `"content": "text"`},
 		"result":            {[]string{"call", wrong, "good", "zip=12"}, 1, "invalid result of tools/call: result.content must be an array"},
 		"tool with a fault": {[]string{"call", wrong, "bad"}, 1, "result.tools[0].inputSchema is missing"},
 		"nothing":           {[]string{"list", empty}, 0, "Nothing is offered.\n"},
