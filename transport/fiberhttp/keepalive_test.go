@@ -14,7 +14,6 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
-	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 // serving is a stand-alone server that answers at once; stop ends it.
@@ -159,53 +158,5 @@ func TestShutdownOfConnectionsThatWentOn(t *testing.T) {
 	case <-ended:
 	case <-time.After(patience):
 		t.Error("they are waited for")
-	}
-}
-
-// staying is a host whose handlers do not return until let is closed.
-type staying struct{ began, let chan struct{} }
-
-func (s staying) Accept(context.Context, []byte) (transport.Exchange, error) { return s, nil }
-
-func (s staying) Serve(context.Context, transport.Outbound) error {
-	s.began <- struct{}{}
-	<-s.let
-	return nil
-}
-
-// TestStopWithoutHandlers: a server that stops does not wait for handlers that ignore their contexts,
-// whether the client takes streams or not.
-func TestStopWithoutHandlers(t *testing.T) {
-	t.Parallel()
-	for name, carrier := range map[string]func(l net.Listener) transport.Transport{
-		"fiberhttp": func(l net.Listener) transport.Transport {
-			return fiberhttp.New("", fiberhttp.Listener(l), fiberhttp.Grace(1), fiberhttp.WriteTimeout(time.Hour))
-		},
-		"nethttp": func(l net.Listener) transport.Transport {
-			return nethttp.New("", nethttp.Listener(l), nethttp.Grace(1), nethttp.WriteTimeout(time.Hour))
-		},
-	} {
-		for _, accept := range []string{"application/json, text/event-stream", "application/json"} {
-			t.Run(name+", "+accept, func(t *testing.T) {
-				t.Parallel()
-				host := staying{make(chan struct{}), make(chan struct{})}
-				t.Cleanup(func() { close(host.let) })
-				l, served := listen(t), make(chan error, 1)
-				ctx, cancel := context.WithCancel(t.Context())
-				go func() { served <- carrier(l).Serve(ctx, host) }()
-				_, _ = io.WriteString(connect(t, l), post("1.1", transporttest.Frame("x", `{}`), "Accept: "+accept))
-				<-host.began
-				time.Sleep(50 * time.Millisecond) // the response is a stream by now, if the client takes one
-				cancel()
-				select {
-				case err := <-served:
-					if err != nil {
-						t.Errorf("Serve: %v", err)
-					}
-				case <-time.After(20 * time.Second):
-					t.Error("the server waits for a handler that does not return")
-				}
-			})
-		}
 	}
 }

@@ -188,9 +188,9 @@ func WriteTimeout(d time.Duration) Option {
 
 // Grace sets how long Serve of New waits for accepted exchanges when it ends. The default is 30 s,
 // or the host's if it is longer; see [transport.Services]. Exchanges that still run are then
-// cancelled and have two more seconds. After that, answers that are being written have
-// WriteTimeout, and the connections of handlers that do not return are closed. Serve does not wait
-// longer for such handlers than the host does; see [transport.Services].
+// cancelled and have two more seconds. After that, answers that are being written, and handlers
+// that do not return, have WriteTimeout. Serve does not wait longer for such handlers than the host
+// does; see [transport.Services].
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }

@@ -96,27 +96,23 @@ const (
 )
 
 // shutdown closes new and idle connections after await. A connection with a request is closed when
-// its answer is written, or when ctx ends. If late is set, handlers have no more time, and it is closed
-// as soon as nothing is being written on it. The listener must be closed before.
-func (c *conns) shutdown(ctx context.Context, late bool, s Server) {
+// its answer is written, or when ctx ends. The listener must be closed before.
+func (c *conns) shutdown(ctx context.Context, s Server) {
 	c.await(ctx) // before Shutdown, after which net/http reads requests and does not answer them
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		_ = s.Shutdown(ctx) // the error is only that ctx has ended
 	}()
 	every(ctx, glance, func() bool { // an answer may leave its connection idle
-		c.close(func(t *tracked) bool { return !t.answering.Load() || late && !t.writing.Load() })
+		c.close(func(t *tracked) bool { return !t.answering.Load() })
 		select {
 		case <-stopped:
 			return true
 		default:
-			return late && c.count() == census{} // s would wait for the handlers
+			return false
 		}
 	})
-	cancel()
 	c.close(func(*tracked) bool { return true })
 	<-stopped
 }
@@ -242,29 +238,20 @@ type tracked struct {
 	answering atomic.Bool // a request is being answered
 	asked     atomic.Bool // there was a request
 	unread    atomic.Bool // a part of the last request was not read
-	writing   atomic.Bool // a response is being written
 
 	parts [2][]byte   // used by together, which is not called concurrently; kept here to save an allocation
 	whole net.Buffers // the bytes of parts that are still to be written
 }
 
 // Write fails if the client does not read; see Piece.
-func (t *tracked) Write(p []byte) (int, error) {
-	t.writing.Store(true)
-	defer t.writing.Store(false)
-	return Write(t.Conn, p, t.conns.timeout)
-}
+func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
 
 // together writes head, which is short, and p, in one system call if the connection is a socket.
 func (t *tracked) together(head, p []byte) (int, error) {
 	first := min(len(p), Piece)
 	t.parts = [2][]byte{head, p[:first]}
 	t.whole = t.parts[:] // WriteTo removes what it has written
-	t.writing.Store(true)
-	defer func() {
-		t.parts, t.whole = [2][]byte{}, nil
-		t.writing.Store(false)
-	}()
+	defer func() { t.parts, t.whole = [2][]byte{}, nil }()
 	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // it fails on connections without deadlines, which are written without one
 	if _, err := t.whole.WriteTo(t.Conn); err != nil {
 		return 0, err

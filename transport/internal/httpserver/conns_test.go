@@ -85,59 +85,12 @@ func testEnd(t *testing.T, asked, want map[string]time.Duration) {
 			lives <- life{name, time.Since(began)}
 		}()
 	}
-	c.shutdown(t.Context(), false, waiting{c})
+	c.shutdown(t.Context(), waiting{c})
 	for range want {
 		if l := <-lives; l.took != want[l.name] {
 			t.Errorf("%q lived for %v, want %v", l.name, l.took, want[l.name])
 		}
 	}
-}
-
-// endless is a server that waits for handlers that do not return.
-type endless struct{}
-
-func (endless) Serve(net.Listener) error { return nil }
-
-func (endless) Shutdown(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-
-// TestLateHandlers: when handlers have no more time, their connections are closed, but not while a client
-// reads its answer.
-func TestLateHandlers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, accepted := newConns(time.Minute), make(piped, 1)
-		request := func() (server, client net.Conn) {
-			here, there := net.Pipe()
-			accepted <- here
-			server, err := c.listener(accepted, nil).Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			Answering(server, true)
-			return server, there
-		}
-		_, stuck := request()
-		writes, slow := request()
-		go func() { _, _ = writes.Write([]byte("answer")) }()
-		ended, began := make(chan time.Duration, 1), time.Now()
-		go func() {
-			_, _ = stuck.Read(make([]byte, 1))
-			ended <- time.Since(began)
-		}()
-		read := make(chan string, 1)
-		go func() {
-			time.Sleep(5 * time.Second)
-			text, _ := io.ReadAll(slow)
-			read <- string(text)
-		}()
-		c.shutdown(t.Context(), true, endless{})
-		if took := <-ended; took != arrival {
-			t.Errorf("the connection of a handler was closed after %v, want %v", took, arrival)
-		}
-		if got, took := <-read, time.Since(began); got != "answer" || took > 6*time.Second {
-			t.Errorf("the slow client got %q after %v", got, took)
-		}
-	})
 }
 
 // An answer of two parts can be written long after the first deadline.

@@ -91,14 +91,13 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
-	late := false
 	within(detached, r.grace, r.abandoned, func(ctx context.Context) {
-		late = r.endpoints.Shutdown(ctx) != nil // cancelled exchanges have reported the error themselves
+		_ = r.endpoints.Shutdown(ctx) // cancelled exchanges have reported the error themselves
 	})
 	_ = l.Close()
 	<-served // now conns has all connections that were accepted
 	within(detached, r.WriteTimeout, nil, func(ctx context.Context) {
-		r.conns.shutdown(ctx, late, r.server)
+		r.conns.shutdown(ctx, r.server)
 	})
 	if failure != nil {
 		return fmt.Errorf("serving %s: %w", l.Addr(), failure)
