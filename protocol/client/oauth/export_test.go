@@ -9,6 +9,7 @@ var (
 	BrowserProgram = browserProgram
 	SystemBrowser  = systemBrowser
 	Cleaned        = cleaned
+	IsLoopback     = isLoopback
 	RetryWhileBusy = retryWhileBusy
 )
 

@@ -26,6 +26,19 @@ func TestFetch_AddressClasses(t *testing.T) {
 	}
 }
 
+// Plain http is for this machine alone. An IPv4 address in IPv6 may lead to another one.
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"localhost": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true,
+		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "::7f00:1": false, "10.0.0.1": false, "a.example": false,
+	} {
+		if oauth.IsLoopback(host) != want {
+			t.Errorf("%s: %t", host, !want)
+		}
+	}
+}
+
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

@@ -132,7 +132,7 @@ func isLocalhost(host string) bool {
 // isLoopback reports whether a host is this machine, judged only by its name.
 func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return isLocalhost(host) || err == nil && reachOf(a) == atHome
+	return isLocalhost(host) || err == nil && a.Unmap().IsLoopback() // not an IPv4 address in IPv6, which may leave the machine
 }
 
 // open creates the client. Its connections are not kept, because a flow makes few requests.
