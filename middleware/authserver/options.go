@@ -66,7 +66,7 @@ type Scope struct {
 // invalid_target. A request without a resource is for the only resource; if there are several, it
 // is refused.
 func Resource(url string, scopes ...Scope) Option {
-	return optionFunc(func(c *config) { c.resources = append(c.resources, resourceScopes{url, scopes}) })
+	return optionFunc(func(c *config) { c.resources = append(c.resources, resourceScopes{url, slices.Clone(scopes)}) })
 }
 
 // Scopes adds scopes of all resources.

@@ -233,7 +233,7 @@ func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 
 // failureIn returns the JSON-RPC error in a frame, or nil.
 func failureIn(frame []byte) *jsonrpc.Error {
-	msg, _ := jsonrpc.Decode(frame)
+	msg, _ := decodeMessage(frame)
 	return msg.Error
 }
 

@@ -223,7 +223,7 @@ func (l *link) endCall(one *callError) {
 		return
 	}
 	l.show(l.life, Frame{Text: one.frame})
-	msg, _ := jsonrpc.Decode(one.frame) // the carrier has decoded it before
+	msg, _ := decodeMessage(one.frame) // the carrier has decoded it before
 	l.finish(one.id, answer{msg: msg, frame: one.frame, status: one.error})
 }
 
