@@ -77,7 +77,7 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 	return plan.Append(nil, reflect.ValueOf(v))
 }
 
-// DecodeJSON decodes JSON that [EncodeJSON] has written, or a resource whose type T is sent as JSON.
+// DecodeJSON decodes JSON that [EncodeJSON] has written, or a resource of a type T that is sent as JSON.
 // Unknown members are ignored. The value may share bytes with raw. Each call compiles the plan of T again.
 func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	var v T

@@ -28,7 +28,7 @@ import (
 //   - the schema is invalid, or sets type, title, description, default or a reference
 //   - the tag is used with a parameter, or on a type other than T
 //
-// Before Build, a handle whose type has the tag does not find the rule. Its methods then return an
+// Before Build, a handle of a type with the tag does not find the rule. Its methods then return an
 // error, nil or "".
 func Validation[T any](tag string, check func(T) bool, schema, want string) AppOption {
 	k := binding.Check{Tag: tag, Type: reflect.TypeFor[T](), Schema: json.RawMessage(schema), Want: want}

@@ -42,7 +42,7 @@ type JWT struct {
 // µs for each.
 const verifiedTokens = 4096
 
-// Verify checks a token and returns its principal, whose Expires is the token's end plus the Leeway.
+// Verify checks a token and returns its principal. Expires is the token's end plus the Leeway.
 // If the keys cannot be fetched, or a field of j is wrong, the error wraps ErrUnavailable. Any other
 // error means that the token is not valid. Verify is safe for concurrent use.
 func (j *JWT) Verify(ctx context.Context, token string) (*transport.Principal, error) {

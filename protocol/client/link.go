@@ -244,7 +244,7 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 }
 
 // take removes and returns the waiter for an answer, or nil. failure is the error in the answer, or
-// nil. An error without an id answers a frame whose id the server could not read. It goes to the
+// nil. If the server could not read the id of a frame, its error has no id. It goes to the
 // oldest Exchange. Without one, it goes to the call in flight if there is exactly one.
 func (l *link) take(id jsonrpc.ID, failure *jsonrpc.Error) *waiter {
 	l.mu.Lock()

@@ -108,8 +108,8 @@ func (s *Schema) UnmarshalJSON(raw []byte) error {
 }
 
 // ParseSchema parses a schema. An empty raw is the schema that allows everything. Unknown keywords
-// are ignored. So are keywords with a value of another type, such as true for exclusiveMinimum,
-// which is valid in draft 4. Properties that are not an object are an error.
+// are ignored, and so are keywords with a value of another type. For example, exclusiveMinimum may be
+// true in draft 4. Properties that are not an object are an error.
 func ParseSchema(raw []byte) (*Schema, error) {
 	s := &Schema{}
 	if len(raw) > 0 {

@@ -36,8 +36,7 @@ func TestSecretField(t *testing.T) {
 	b.sees("[aria-label='What the server says']", "Hello ann")
 }
 
-// TestSecretKey: a value of a map whose key is the name of a secret is not shown, and not kept for a
-// reload.
+// TestSecretKey: a value under a key such as API_KEY is not shown, and not kept for a reload.
 func TestSecretKey(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, taker(t, "start", `{"type":"object","properties":{"env":{"type":"object","additionalProperties":{"type":"string"}}}}`)))

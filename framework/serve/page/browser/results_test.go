@@ -375,7 +375,7 @@ func TestAddressOfFrame(t *testing.T) {
 	opens("4")
 }
 
-// TestSizeOfText: the size of a text block is in bytes, and so is that of a picture.
+// TestSizeOfText: the sizes of text blocks and pictures are in bytes.
 func TestSizeOfText(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, offering(t, "sizes", framework.Tool("sizes", func(context.Context, none) (framework.Content, error) {
