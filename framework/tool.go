@@ -143,9 +143,9 @@ func (t *ToolOf[In, Out]) InputSchema() json.RawMessage {
 	return nil
 }
 
-// OutputSchema returns the listed output schema. It returns nil if there is none: if results are
-// text or blocks or have no content, or are json.RawMessage without the option OutputSchema. It also
-// returns nil if the types have faults. The caller must not modify it.
+// OutputSchema returns the listed output schema. It returns nil if results are text or blocks, have no
+// content, or are json.RawMessage without the option OutputSchema. It also returns nil if the types
+// have faults. The caller must not modify the schema.
 func (t *ToolOf[In, Out]) OutputSchema() json.RawMessage {
 	if p, err := t.plan(); err == nil {
 		return p.out.schema
