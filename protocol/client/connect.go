@@ -248,6 +248,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 		return err
 	}
 	c.settle(agreed, result.Server, result.Capabilities, result.Instructions)
+	c.link.greet()
 	if err := c.notify(ctx, agreed, &protocol.InitializedParams{}); err != nil {
 		return err
 	}

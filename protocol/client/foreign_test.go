@@ -145,7 +145,7 @@ func TestProgressWithItsTokenAsText(t *testing.T) {
 }
 
 // TestNotificationIsRefused: some servers answer notifications/initialized, with an error without an id. It
-// is not the answer to the call that follows.
+// is not the answer to the call that follows. Later errors without an id are.
 func TestNotificationIsRefused(t *testing.T) {
 	t.Parallel()
 	c, wait := connect(t, func(f *fake) {
@@ -153,9 +153,16 @@ func TestNotificationIsRefused(t *testing.T) {
 		m := f.expect(protocol.MethodCallTool)
 		f.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found: notifications/initialized"}}`)
 		f.result(m, `{"content":[]}`)
+		f.expect(protocol.MethodCallTool)
+		f.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found: tools/call"}}`)
 	})
-	if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.CallTool(ctx, "x", nil); err != nil {
 		t.Error(err)
+	}
+	if _, err := c.CallTool(ctx, "x", nil); err == nil || !strings.Contains(err.Error(), "tools/call") {
+		t.Errorf("a call that is refused without an id: %v", err)
 	}
 	wait()
 }

@@ -74,6 +74,7 @@ type link struct {
 	mu        sync.Mutex         // guards the fields below
 	pending   map[string]*waiter // by id; see waiter
 	anonymous []*waiter          // requests of Exchange, which may also be answered by an error without an id
+	greeted   bool               // notifications/initialized was sent, and no answer has arrived since
 	err       error              // why nothing can be sent any more; nil while the link is open
 	reason    error              // error of the last Write that failed
 	explained time.Time          // when reason was set
@@ -253,8 +254,11 @@ func (l *link) take(id jsonrpc.ID, failure *jsonrpc.Error) *waiter {
 	if w == nil { // rare: unquoted allocates another key
 		w = l.pending[unquoted(id)]
 	}
-	if id.IsZero() {
+	switch {
+	case id.IsZero():
 		w = l.suspect(failure)
+	case w != nil:
+		l.greeted = false
 	}
 	if w != nil {
 		l.forgetLocked(w)
@@ -266,14 +270,22 @@ func (l *link) take(id jsonrpc.ID, failure *jsonrpc.Error) *waiter {
 // write the client's numbers as strings.
 func unquoted(id jsonrpc.ID) string { return strings.Trim(id.Key(), `"`) }
 
-// suspect returns the waiter for an error without an id, or nil if that is not clear. Some servers
-// answer notifications/initialized with the error that they do not know the method. The caller holds
+// greet notes that notifications/initialized is sent. Some servers answer it with the error that they
+// do not know the method.
+func (l *link) greet() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.greeted = true
+}
+
+// suspect returns the waiter for an error without an id, or nil if that is not clear. The caller holds
 // l.mu.
 func (l *link) suspect(failure *jsonrpc.Error) *waiter {
 	if len(l.anonymous) > 0 {
 		return l.anonymous[0]
 	}
-	if failure != nil && failure.Code == jsonrpc.CodeMethodNotFound {
+	if l.greeted && failure != nil && failure.Code == jsonrpc.CodeMethodNotFound {
+		l.greeted = false
 		return nil
 	}
 	var only *waiter
