@@ -129,8 +129,10 @@ var columns = &runewidth.Condition{}
 // cutTo shortens a line to at most this number of columns.
 func cutTo(line string, most int) string { return columns.Truncate(line, most, "…") }
 
-// fitting returns how many characters of a text fit into this number of columns.
+// fitting returns how many characters of a text fit into this number of columns. It looks at the first
+// part of a long text only, so that wrapping takes linear time.
 func fitting(text []rune, width int) int {
+	text = text[:min(len(text), 8*max(width, 1))] // marks take no column
 	return utf8.RuneCountInString(columns.Truncate(string(text), width, ""))
 }
 
@@ -178,18 +180,22 @@ func wrap(line string, width int) []string {
 		hang = utf8.RuneCountInString(line[:column+2])
 	}
 	var parts []string
-	for end := fitting(rest, width); end < len(rest); end = fitting(rest, width) {
+	indent, least := "", hang
+	for end := fitting(rest, width); end < len(rest); end = fitting(rest, width-hang) {
 		most := end
-		for end > hang && rest[end] != ' ' {
+		for end > least && rest[end] != ' ' {
 			end--
 		}
-		if end == hang { // one long word
+		if end == least { // one long word
 			end = most
 		}
-		parts = append(parts, strings.TrimRight(string(rest[:end]), " "))
-		rest = []rune(strings.Repeat(" ", hang) + strings.TrimLeft(string(rest[end:]), " "))
+		parts = append(parts, strings.TrimRight(indent+string(rest[:end]), " "))
+		for rest = rest[end:]; len(rest) > 0 && rest[0] == ' '; {
+			rest = rest[1:]
+		}
+		indent, least = strings.Repeat(" ", hang), 0
 	}
-	return append(parts, string(rest))
+	return append(parts, indent+string(rest))
 }
 
 // print writes a listing for a person to stdout.

@@ -32,6 +32,21 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestWrapMegabytes checks that the cost of a text grows with its length alone: a server chooses the length.
+// It is not parallel, because it counts all memory. It takes 250 bytes for each byte, and a copy of the rest for
+// each part would take 80,000.
+func TestWrapMegabytes(t *testing.T) {
+	line := strings.Repeat("word ", 1<<18)
+	used := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			wrap(line, 80)
+		}
+	}).AllocedBytesPerOp() / int64(len(line))
+	if used > 1000 {
+		t.Errorf("%d bytes for each byte of the text", used)
+	}
+}
+
 // TestLogWithoutLineBreak checks that the last words of a server are shown, although no line break
 // follows.
 func TestLogWithoutLineBreak(t *testing.T) {
