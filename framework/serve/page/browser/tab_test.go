@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +60,12 @@ func newTab(t *testing.T) *tab {
 		}
 		end()
 		cancel()
-		_ = os.RemoveAll(profile) // a process of the browser may still write into it
+		for range 40 { // a process of the browser may still write into it
+			if os.RemoveAll(profile) == nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
 	})
 	chromedp.ListenTarget(ctx, b.listen)
 	b.run(cdplog.Enable())
@@ -278,12 +284,23 @@ func shown(t *testing.T, p *page.Page) string {
 	}
 }
 
-var weather = sync.OnceValues(func() (string, error) {
+// scratch is a folder for what several tests use.
+var scratch string
+
+func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "kagami-browser-")
 	if err != nil {
-		return "", err
+		log.Fatal(err)
 	}
-	path := filepath.Join(dir, "weather")
+	scratch = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// weather builds examples/weather, once.
+var weather = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "weather")
 	build := exec.Command("go", "build", "-o", path, "./examples/weather")
 	build.Dir = filepath.Join("..", "..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
