@@ -147,8 +147,9 @@ func Stateless() Option {
 
 // MaxSessions limits the number of sessions, separately for Streamable HTTP and HTTP+SSE; default
 // 65,536. On Streamable HTTP one client, a principal or else an address, may have a quarter of the
-// sessions. At the limit, a new session there ends an idle one. Its client then opens another. If all
-// sessions are in use, and on HTTP+SSE in any case, the new session is refused.
+// sessions, and a session that began with a large initialize counts as several. At the limit, a new
+// session there ends an idle one. Its client then opens another. If all sessions are in use, and on
+// HTTP+SSE in any case, the new session is refused.
 func MaxSessions(n int) Option {
 	return optionFunc(func(c *config) { c.MaxSessions = n })
 }

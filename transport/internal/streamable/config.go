@@ -40,7 +40,7 @@ type Config struct {
 	StreamDelay time.Duration // time after which a response without an answer becomes a stream; default 25 ms
 	Retry       time.Duration // time after which clients should resume; default 500 ms
 	SessionIdle time.Duration // time until a session without requests and streams ends; default 30 min; at most one minute until a request after initialize has come
-	MaxSessions int           // sessions on this node; default 65,536; one client may have a quarter of them
+	MaxSessions int           // sessions on this node; default 65,536; one client may have a quarter of them; one with a large initialize counts as several
 	MaxStreams  int           // open at the same time for one session, principal or else address; default 1,024
 	MaxCalls    int           // running at the same time for one principal or else address, in all its sessions, even if the client does not wait for them; default 4,096
 }

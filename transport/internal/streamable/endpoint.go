@@ -52,7 +52,8 @@ type Endpoint struct {
 	mu            sync.Mutex          // guards the fields below
 	sessions      map[string]*session // by id
 	sessionsByKey map[string]*session // by the key of their record; nil unless sessions are shared
-	openers       map[string]int      // number of sessions that each client has opened
+	places        int                 // number of sessions; large ones count several times
+	openers       map[string]int      // number of sessions that each client has opened, counted in the same way
 }
 
 // New returns an endpoint for host. If host is a [transport.Server], the endpoint uses its

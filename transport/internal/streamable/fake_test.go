@@ -258,6 +258,10 @@ func (s *site) doContext(ctx context.Context, method, call string, header ...str
 	}
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")
+		if name == "Ballast" { // of the frame
+			body = fmt.Appendf(body[:len(body)-1], `,"ballast":%q}`, value)
+			continue
+		}
 		f.Set(name, value)
 		if value == "" {
 			f.Del(name)

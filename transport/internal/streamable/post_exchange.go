@@ -59,7 +59,7 @@ func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 		plan = planned.Plan()
 	}
 	if x.opened {
-		v.e.keep(x.session, plan)
+		v.e.keep(x.session, plan, len(body))
 	}
 	x.plan(plan)
 	x.within(ctx)

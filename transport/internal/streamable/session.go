@@ -37,6 +37,7 @@ type session struct {
 	id        string
 	principal string
 	opener    string // key of the client that opened it, for the limit of sessions per client
+	places    int    // number of sessions that it counts as; see Endpoint.placesOf
 	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life with link in it
 	link      *transport.Connection
@@ -134,11 +135,12 @@ func (s *session) Send(ctx context.Context, frame transport.Frame) error {
 	return s.standalone().Send(ctx, frame)
 }
 
-// keep lets other requests find a new session. The session begins with one use, for the request
-// that opened it.
+// keep lets other requests find a new session, which a frame of size bytes opened. The session begins
+// with one use, for the request that opened it.
 //
 // No other goroutine knows the session before, so most fields are set without a lock.
-func (e *Endpoint) keep(s *session, plan transport.Plan) {
+func (e *Endpoint) keep(s *session, plan transport.Plan, size int) {
+	s.places = e.placesOf(size)
 	s.mu.Lock()
 	s.polls = plan.Polls
 	s.uses = 1
@@ -155,10 +157,25 @@ func (e *Endpoint) keep(s *session, plan transport.Plan) {
 // file adds the session to the maps. The caller holds e.mu.
 func (e *Endpoint) file(s *session) {
 	e.sessions[s.id] = s
-	e.openers[s.opener]++
+	e.places += s.places
+	e.openers[s.opener] += s.places
 	if s.record != nil {
 		e.sessionsByKey[s.record.key] = s
 	}
+}
+
+const (
+	// sessionBytes is about how many bytes of its clients' descriptions the table of sessions keeps.
+	sessionBytes = 256 << 20
+	// smallSession is the size in bytes of an initialize that is one session, however large the table is.
+	smallSession = 4 << 10
+)
+
+// placesOf returns the number of sessions that one session counts as. size is the number of bytes that
+// it keeps of what its client has sent. If the table is small, the number of sessions alone bounds
+// the memory.
+func (e *Endpoint) placesOf(size int) int {
+	return 1 + size/max(sessionBytes/e.cfg.MaxSessions, smallSession)
 }
 
 // share returns the number of sessions that one client may have: a quarter of MaxSessions, so that
@@ -174,7 +191,7 @@ const handshakeTime = time.Minute
 //
 // It ends sessions without e.mu, and then looks again. Another request may have taken the room
 // meanwhile. The number of sessions may exceed the limit by the number of requests that open one at
-// the same time.
+// the same time, and by what a large session counts as.
 func (e *Endpoint) room(opener string) bool {
 	for {
 		e.mu.Lock()
@@ -254,7 +271,7 @@ func (s *session) enqueue() {
 
 // roomFor reports whether there is room without ending a session. The caller holds e.mu.
 func (e *Endpoint) roomFor(opener string) bool {
-	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < e.share()
+	return e.places < e.cfg.MaxSessions && e.openers[opener] < e.share()
 }
 
 // forgetSession undoes keep or adopt: other requests do not find the session any more.
@@ -270,7 +287,8 @@ func (e *Endpoint) forgetSession(s *session) {
 	if s.record != nil {
 		delete(e.sessionsByKey, s.record.key)
 	}
-	if e.openers[s.opener]--; e.openers[s.opener] <= 0 {
+	e.places -= s.places
+	if e.openers[s.opener] -= s.places; e.openers[s.opener] <= 0 {
 		delete(e.openers, s.opener)
 	}
 }

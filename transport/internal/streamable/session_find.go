@@ -85,7 +85,7 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 		}
 		return nil, fmt.Errorf("%w: %w", transport.ErrNoSession, err)
 	}
-	s.opener, s.polls = s.record.head.Opener, s.record.head.Polls
+	s.opener, s.polls, s.places = s.record.head.Opener, s.record.head.Polls, v.e.placesOf(len(kept.Data))
 	s.used, s.restored = true, true
 	if other := v.e.adopt(s); other != s {
 		s.cancel(errSessionEnded)

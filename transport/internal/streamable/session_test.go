@@ -302,6 +302,33 @@ func TestLimits(t *testing.T) {
 	s.stop()
 }
 
+// TestLargeInitialize checks that a session with a large initialize counts as several, so that the
+// clients' descriptions do not take more memory than 64 MiB for one client.
+func TestLargeInitialize(t *testing.T) {
+	t.Parallel()
+	s := &site{t: t, e: streamable.New(&host{plan: resumable}, streamable.Config{StreamDelay: time.Minute})}
+	defer s.stop()
+	large := strings.Repeat("x", 60<<10)
+	open := func(user, ballast string) int {
+		t.Helper()
+		r := (&site{t: t, e: s.e, user: user}).do(http.MethodPost, "initialize", "Ballast: "+ballast)
+		return r.Status
+	}
+	opened := 0
+	for opened < 2000 && open("alice", large) == http.StatusOK {
+		opened++
+	}
+	if size := opened * len(large); size < 60<<20 || size > 64<<20 {
+		t.Errorf("%d sessions of one client keep %d bytes", opened, size)
+	}
+	if status := open("alice", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("a session too many: %d", status)
+	}
+	if status := open("bob", large); status != http.StatusOK {
+		t.Errorf("another client: %d", status)
+	}
+}
+
 // TestBatchCountsItsMessages: a batch is as many calls as it has messages, until it is over. One
 // that is more than a client may have at all takes all that there is.
 func TestBatchCountsItsMessages(t *testing.T) {
