@@ -59,21 +59,18 @@ func (b *bearer) Warnings() []string {
 	if b.Ready() != nil {
 		return nil
 	}
-	switch v := b.verifier.(type) {
-	case Static:
-		if _, empty := v[""]; len(v) == 0 || empty && len(v) == 1 { // no request can send an empty token
-			return []string{"Static has no token, so every request is refused"}
-		}
-	case *JWT, *Introspection:
-		switch {
-		case b.metadata != nil:
-		case len(b.servers) == 0:
-			return []string{"no client finds out where to log in: name the authorization server with AuthorizationServers"}
-		default:
-			return []string{"no client finds out where to log in: name the URL of this server with Resource"}
-		}
+	if v, ok := b.verifier.(Static); ok {
+		return v.warnings()
 	}
-	return nil
+	_, issued := b.verifier.(audienced)
+	meant := len(b.servers) > 0 || b.resource != "" && b.proofs == nil // DPoP needs Resource in any case
+	switch {
+	case b.metadata != nil, !issued && !meant:
+		return nil
+	case len(b.servers) == 0:
+		return []string{"no client finds out where to log in: name the authorization server with AuthorizationServers"}
+	}
+	return []string{"no client finds out where to log in: name the URL of this server with Resource"}
 }
 
 type bearer struct {

@@ -84,8 +84,10 @@ func TestReadySetup(t *testing.T) {
 		"JWT":           auth.Bearer(&auth.JWT{Issuer: issuerURL}, auth.Resource(resource), auth.DPoP(), auth.Require("a:b", "x/y.z")),
 		"names":         auth.Bearer(&auth.JWT{Issuer: "login", Audience: "api", JWKS: "https://x.example.com"}, auth.Resource(resource), auth.AuthorizationServers(issuerURL)),
 		"Introspection": auth.Bearer(&auth.Introspection{Endpoint: "https://x.example.com", Audience: resource}, auth.AuthorizationServers(issuerURL)),
-		"Static":        auth.Bearer(key),
+		"Static":        auth.Bearer(key, auth.Resource(resource)),
+		"unset":         auth.Bearer(auth.Static{"key=": {Subject: "a"}, "": {Subject: "b"}}),
 		"Func":          auth.Bearer(auth.VerifierFunc(key.Verify)),
+		"Func and DPoP": auth.Bearer(auth.VerifierFunc(key.Verify), auth.Resource(resource), auth.DPoP()),
 	} {
 		if _, err := framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(a)).Add(hello).Build(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -108,6 +110,12 @@ func TestForgottenSetup(t *testing.T) {
 		"an audience without URL":  {auth.Bearer(&auth.JWT{Issuer: issuerURL, Audience: "api"}), "Resource"},
 		"no token":                 {auth.Bearer(auth.Static{}), "Static has no token"},
 		"a token that is no token": {auth.Bearer(auth.Static{"": {Subject: "a"}}), "Static has no token"},
+		"a token with a line break": {auth.Bearer(auth.Static{"key\n": {Subject: "ann"}, "b": {Subject: "bob"}}),
+			`the token of ["ann"] in Static`},
+		"a token that is a sentence":    {auth.Bearer(auth.Static{"s3cret!": {Subject: "a"}}), `the token of ["a"] in Static`},
+		"a token that is too long":      {auth.Bearer(auth.Static{strings.Repeat("a", 9000): {Subject: "a"}}), `the token of ["a"] in Static`},
+		"a function without a login":    {auth.Bearer(auth.VerifierFunc(auth.Static{}.Verify), auth.Resource(resource)), "AuthorizationServers"},
+		"a function without a resource": {auth.Bearer(auth.VerifierFunc(auth.Static{}.Verify), auth.AuthorizationServers(issuerURL)), "Resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

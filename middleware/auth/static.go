@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -31,4 +32,24 @@ func (s Static) Verify(_ context.Context, token string) (*transport.Principal, e
 	}
 	found.Scopes, found.Claims = slices.Clone(found.Scopes), maps.Clone(found.Claims)
 	return found, nil
+}
+
+// warnings returns a warning if there are tokens that no request can send. An empty token is one that
+// is not set, and other tokens may be.
+func (s Static) warnings() []string {
+	var lost []string
+	for token, p := range s {
+		if token != "" && (len(token) > maxToken || !tokenSyntax(token)) {
+			lost = append(lost, p.Subject)
+		}
+	}
+	_, empty := s[""]
+	switch {
+	case len(lost) > 0:
+		slices.Sort(lost)
+		return []string{fmt.Sprintf("no client can send the token of %q in Static: want letters, digits and -._~+/, and no line break at the end", lost)}
+	case len(s) == 0, empty && len(s) == 1:
+		return []string{"Static has no token, so every request is refused"}
+	}
+	return nil
 }
