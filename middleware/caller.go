@@ -30,11 +30,17 @@ func callerOf(b *framework.CallInfoLite) caller {
 }
 
 // network returns the address without the port, because a client has many ports. For an IPv6
-// address it returns the prefix of 64 bits, because the client chooses the rest.
+// address it returns the prefix of 64 bits, because the client chooses the rest. Middleware of the
+// program may have replaced the address by one without a port.
 func network(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return addr // not an IP address with a port
+		ip, err := netip.ParseAddr(addr)
+		if err != nil {
+			return addr // not an IP address
+		}
+		at = netip.AddrPortFrom(ip, 0)
+		addr = at.String()
 	}
 	ip := at.Addr().Unmap()
 	if ip.Is4() {

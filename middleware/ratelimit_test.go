@@ -217,6 +217,16 @@ func TestRateLimitByCaller(t *testing.T) {
 			other:    func(ctx context.Context) context.Context { return from(ctx, "[::ffff:192.0.2.1]:1", nil) },
 			together: true,
 		},
+		"two hosts of one IPv6 network, without ports": {
+			one:      func(ctx context.Context) context.Context { return from(ctx, v6+"::1", nil) },
+			other:    func(ctx context.Context) context.Context { return from(ctx, v6+":ffff::2", nil) },
+			together: true,
+		},
+		"IPv4 in IPv6, without a port": {
+			one:      func(ctx context.Context) context.Context { return from(ctx, "192.0.2.1:1", nil) },
+			other:    func(ctx context.Context) context.Context { return from(ctx, "::ffff:192.0.2.1", nil) },
+			together: true,
+		},
 		"forged headers": {
 			one: func(ctx context.Context) context.Context { return from(ctx, "192.0.2.1:1", nil) },
 			other: func(ctx context.Context) context.Context {

@@ -63,15 +63,19 @@ func addressIn(text string) (netip.Addr, bool) {
 }
 
 // addressKey returns the key of an address, given as host:port. An IPv6 client has a whole /64, so
-// its key is the network.
+// its key is the network. Middleware of the program may have replaced the address by one without a
+// port.
 func addressKey(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
-		return remote
+		host = remote
 	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil || addr.Unmap().Is4() {
+	switch {
+	case err != nil, addr.Is4():
 		return host
+	case addr.Is4In6():
+		return addr.Unmap().String()
 	}
 	network, _ := addr.WithZone("").Prefix(64) // never fails for an IPv6 address
 	return network.String()
