@@ -110,7 +110,8 @@ func (c *Config) uncertified() error {
 	return errors.New("TLS: the configuration has no certificate")
 }
 
-// mistrusted returns an error for TrustedProxies without a network, or with an invalid field name.
+// mistrusted returns an error for TrustedProxies without a network, or with a field that does not list
+// addresses.
 func (c *Config) mistrusted() error {
 	p := c.Proxies
 	switch {
@@ -118,6 +119,8 @@ func (c *Config) mistrusted() error {
 		return nil
 	case !isFieldName(p.Header):
 		return fmt.Errorf("TrustedProxies: %q is not the name of a header field", p.Header)
+	case strings.EqualFold(p.Header, "Forwarded"):
+		return errors.New("TrustedProxies: Forwarded (RFC 7239) is not a plain list of addresses: let the proxies set X-Forwarded-For, and name it")
 	case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() }):
 		return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix")
 	}
