@@ -214,10 +214,10 @@ func Listener(l net.Listener) Option {
 // serve. The server's own paths take precedence, and so does its root unless NoLanding is given.
 //
 // The Host field is checked as for the endpoint. The authenticator, origins and limits of MCP do
-// not apply. A body has at most 64 KiB. If http.ServeMux does not accept a pattern, or two are the
-// same, Serve returns an error. The handler runs on Fiber's adaptor and must not keep the request.
-// Its context ends with the response. A handler that has not written yet does not learn that the
-// client has left.
+// not apply. A body has at most 64 KiB. Serve returns an error if http.ServeMux does not accept a
+// pattern, if two are the same, or if a pattern matches only a path that the server itself serves.
+// The handler runs on Fiber's adaptor and must not keep the request. Its context ends with the
+// response. A handler that has not written yet does not learn that the client has left.
 //
 // Programs with an app of their own use the adaptor themselves.
 func Route(pattern string, h http.Handler) Option {

@@ -48,8 +48,6 @@ func routes() map[string]http.HandlerFunc {
 				_ = http.NewResponseController(w).Flush()
 			}
 		},
-		"/mcp":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
-		"/healthz": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
 	}
 }
 
@@ -203,15 +201,33 @@ func TestRoute_Faults(t *testing.T) {
 	t.Parallel()
 	ok := http.NotFoundHandler()
 	for want, wrong := range map[string][]fiberhttp.Option{
-		`"/{"`:           {fiberhttp.Route("/{", ok)},
-		`"/x" has no`:    {fiberhttp.Route("/x", nil)},
-		`conflicts with`: {fiberhttp.Route("/x", ok), fiberhttp.Route("/x", ok)},
-		`""`:             {fiberhttp.Route("", ok)},
+		`"/{"`:            {fiberhttp.Route("/{", ok)},
+		`"/x" has no`:     {fiberhttp.Route("/x", nil)},
+		`conflicts with`:  {fiberhttp.Route("/x", ok), fiberhttp.Route("/x", ok)},
+		`""`:              {fiberhttp.Route("", ok)},
+		`"POST /mcp"`:     {fiberhttp.Route("POST /mcp", ok)},
+		`"/mcp/{$}"`:      {fiberhttp.Route("/mcp/{$}", ok)},
+		`"/a/messages"`:   {fiberhttp.Path("/a/mcp"), fiberhttp.Route("/a/messages", ok)},
+		`"GET /readyz"`:   {fiberhttp.Route("GET /readyz", ok)},
+		`"a.example/{$}"`: {fiberhttp.Path("/"), fiberhttp.Route("a.example/{$}", ok), fiberhttp.NoLanding()},
+		`"/{$}"`:          {fiberhttp.Route("/{$}", ok)},
+		`-resource/mcp"`:  {fiberhttp.Route("/.well-known/oauth-protected-resource/mcp", ok)},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := fiberhttp.New("127.0.0.1:0", wrong...).Serve(ctx, greeting(t)); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+	for _, right := range [][]fiberhttp.Option{
+		{fiberhttp.Route("/", ok), fiberhttp.Route("/mcp/", ok), fiberhttp.Route("/mcp/x", ok), fiberhttp.Route("GET /{any}", ok)},
+		{fiberhttp.NoLanding(), fiberhttp.Route("/{$}", ok)},
+		{fiberhttp.WithoutHTTPSSE(), fiberhttp.Route("/sse", ok)},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := fiberhttp.New("127.0.0.1:0", right...).Serve(ctx, greeting(t)); err != nil {
+			t.Error(err)
 		}
 	}
 }

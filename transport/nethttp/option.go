@@ -204,8 +204,9 @@ func Listener(l net.Listener) Option {
 // serve. The server's own paths take precedence, and so does its root unless NoLanding is given.
 //
 // The Host field is checked as for the endpoint. The authenticator, origins and limits of MCP do
-// not apply. A body has at most 64 KiB. If http.ServeMux does not accept a pattern, or two are the
-// same, Serve returns an error. Programs with a mux of their own add the handler there.
+// not apply. A body has at most 64 KiB. Serve returns an error if http.ServeMux does not accept a
+// pattern, if two are the same, or if a pattern matches only a path that the server itself serves.
+// Programs with a mux of their own add the handler there.
 func Route(pattern string, h http.Handler) Option {
 	return optionFunc(func(c *config) { c.Routes = append(c.Routes, httpserver.Route{Pattern: pattern, Handler: h}) })
 }

@@ -90,15 +90,20 @@ func (c *Config) misplaced() error {
 	case strings.ContainsAny(at, "?#\\") || at != path.Clean(at):
 		return fmt.Errorf("path %q: no request has such a path", c.Path)
 	}
-	own := []string{Healthz, Readyz, Metadata}
-	if !c.NoSSE {
-		own = append(own, c.Beside(SSE), c.Beside(Messages))
-	}
-	if slices.Contains(own, at) {
+	if slices.Contains(c.others(), at) {
 		return fmt.Errorf("path %q: the server has something else there; take another one,"+
 			" or leave the pair of HTTP+SSE out", c.Path)
 	}
 	return nil
+}
+
+// others returns the paths that a stand-alone server serves beside its endpoint and its root.
+func (c *Config) others() []string {
+	paths := []string{Healthz, Readyz, Metadata}
+	if !c.NoSSE {
+		paths = append(paths, c.Beside(SSE), c.Beside(Messages))
+	}
+	return paths
 }
 
 // uncertified returns an error for TLS without a certificate, because no client could connect. Only

@@ -3,6 +3,8 @@ package httpserver
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
@@ -16,8 +18,8 @@ type Route struct {
 	Handler http.Handler
 }
 
-// misrouted returns an error for a route without a handler, or with a pattern that http.ServeMux
-// does not accept.
+// misrouted returns an error for a route without a handler, with a pattern that http.ServeMux does
+// not accept, or for a path that the server itself serves.
 func (c *Config) misrouted() (err error) {
 	pattern := ""
 	defer func() {
@@ -30,9 +32,26 @@ func (c *Config) misrouted() (err error) {
 		if pattern = route.Pattern; route.Handler == nil {
 			return fmt.Errorf("the route %q has no handler", pattern)
 		}
-		mux.Handle(pattern, route.Handler)
+		if mux.Handle(pattern, route.Handler); c.taken(pattern) {
+			return fmt.Errorf("the route %q is never served, because the server has something else there: take another path,"+
+				" or leave the landing page (NoLanding) or the pair of HTTP+SSE (WithoutHTTPSSE) out", pattern)
+		}
 	}
 	return nil
+}
+
+// taken reports whether the server itself serves the path that a pattern matches.
+func (c *Config) taken(pattern string) bool {
+	at, one := strings.CutSuffix(pattern[strings.IndexByte(pattern, '/'):], "{$}") // without the method and the host
+	switch {
+	case strings.HasPrefix(at, Metadata+"/"):
+		return true
+	case !one && strings.HasSuffix(at, "/"): // all paths below
+		return false
+	case at == "/":
+		return c.Path == "/" || !c.Landing.Off
+	}
+	return strings.TrimSuffix(at, "/") == strings.TrimSuffix(c.Path, "/") || slices.Contains(c.others(), at)
 }
 
 // Routes serves the handlers of the program, and answers 404 for paths without a handler.
