@@ -67,7 +67,7 @@ func asserting(t *testing.T, issuer, id string, key *ecdsa.PrivateKey) string {
 }
 
 // The keys at a client's URL are kept. An assertion that they do not verify makes them be fetched
-// again, at most once in 30 seconds; and a host that is away is forgiven for a day.
+// again, at most once in 30 seconds; and a host that is away is forgiven for a day. An empty list withdraws all.
 func TestClientKeys_Rotate(t *testing.T) {
 	t.Parallel()
 	old, next, evil := newKey(t), newKey(t), newKey(t)
@@ -107,6 +107,14 @@ func TestClientKeys_Rotate(t *testing.T) {
 		ask("a moment later", next, "temporarily_unavailable", 4)
 		time.Sleep(31 * time.Second)
 		ask("back", next, "access_token", 5)
+		host.serves([]byte(`{"keys":null}`))
+		time.Sleep(31 * time.Second)
+		ask("a wrong key, and an answer without a list", evil, "invalid_client", 6)
+		ask("no list of keys", next, "access_token", 6)
+		host.serves([]byte(`{"keys":[]}`))
+		time.Sleep(31 * time.Second)
+		ask("a wrong key, and all keys withdrawn", evil, "invalid_client", 7)
+		ask("withdrawn", next, "invalid_client", 7)
 	})
 }
 

@@ -285,8 +285,20 @@ func (s *Server) jwks(ctx context.Context) ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// readKeys returns the public keys for signatures in a client's JWK Set.
+var errKeys = errors.New("authserver: the JWK Set: want 1 to 10 public keys for signatures")
+
+// readKeys returns the public keys for signatures in a client's JWK Set. If there are none, it returns an
+// error.
 func readKeys(document []byte) ([]jwkset.JWK, error) {
+	keys, err := keysIn(document)
+	if err == nil && len(keys) == 0 {
+		err = errKeys
+	}
+	return keys, err
+}
+
+// keysIn is like readKeys, but a list without keys is not an error.
+func keysIn(document []byte) ([]jwkset.JWK, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
@@ -306,8 +318,8 @@ func readKeys(document []byte) ([]jwkset.JWK, error) {
 		}
 		keys = append(keys, key)
 	}
-	if len(keys) == 0 || len(keys) > maxKeys {
-		return nil, errors.New("authserver: the JWK Set: want 1 to 10 public keys for signatures")
+	if set.Keys == nil || len(keys) > maxKeys {
+		return nil, errKeys
 	}
 	return keys, nil
 }
