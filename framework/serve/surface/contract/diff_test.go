@@ -156,6 +156,18 @@ func schemaChanges() []schemaChange {
 			"tagged alternatives said otherwise", `"oneOf":[{"properties":{"k":{"const":1}},"required":["k"]},{"properties":{"k":{"const":2}},"required":["k"]}]`,
 			`"anyOf":[{"properties":{"k":{"const":1}},"required":["k"]},{"properties":{"k":{"const":2}},"required":["k"]}]`, text, text, "another way",
 		},
+		{
+			"overlapping alternative widened", `"oneOf":[{"type":"integer","maximum":2},{"type":"integer","minimum":9}]`,
+			`"oneOf":[{"type":"integer","maximum":20},{"type":"integer","minimum":9}]`, breaking, breaking, "maximum raised",
+		},
+		{
+			"overlapping alternative narrowed", `"anyOf":[{"type":"object","oneOf":[{"properties":{"a":{}}},{"properties":{"b":{"maximum":20}}}]}]`,
+			`"anyOf":[{"type":"object","oneOf":[{"properties":{"a":{}}},{"properties":{"b":{"maximum":2}}}]}]`, breaking, breaking, "maximum lowered",
+		},
+		{"item demanded", `"type":"array"`, `"type":"array","contains":{}`, breaking, additive, "must contain {}"},
+		{"item no longer demanded", `"contains":{},"maxContains":1`, `"maxContains":1`, additive, breaking, "need no longer contain"},
+		{"demanded item widened", `"contains":{"maximum":1}`, `"contains":{"maximum":2}`, additive, breaking, "/v/*: maximum raised"},
+		{"counted items widened", `"contains":{"maximum":1},"maxContains":1`, `"contains":{"maximum":2},"maxContains":1`, breaking, breaking, "cannot be judged"},
 		{"one thing more to be", `"type":"object"`, `"type":"object","allOf":[{"required":["a"]}]`, breaking, additive, "must also be"},
 		{"what cannot be judged", `"not":{"type":"null"}`, `"not":{"type":"string"}`, breaking, breaking, "cannot be judged"},
 		{"a definition", `"$ref":"#/$defs/small"`, `"$ref":"#/$defs/big"`, additive, breaking, "maximum raised"},

@@ -83,7 +83,7 @@ func (w walker) tuple(name string, before, after any) {
 // all compares allOf. An additional schema makes it narrower.
 func (w walker) all(before, after any) {
 	old, now := asList(before), asList(after)
-	w.alike(old, now)
+	w.alike(old, now, w.compare)
 	gone, added := without(old, now), without(now, old)
 	if len(gone) == 1 && len(added) == 1 {
 		w.compare(gone[0], added[0])
@@ -192,20 +192,48 @@ func (w walker) alternatives(before, after object) {
 		w.add(Breaking, "alternatives changed from %s to %s", short(branches(before)), short(branches(after)))
 		return
 	}
-	w.alike(old, now)
 	gone, added := without(old, now), without(now, old)
 	excluded, exclude := exclusive(w.before, before, old), exclusive(w.after, after, now)
+	w.alike(old, now, func(a, b any) { w.pair(a, b, excluded, exclude) })
 	w.compareRule(excluded, exclude, "only one alternative may fit now, and several can", "several alternatives may fit now")
 	if len(gone) == 1 && len(added) == 1 && len(old) == len(now) {
-		w.compare(gone[0], added[0])
+		w.pair(gone[0], added[0], excluded, exclude)
 		return
 	}
-	w.paired(gone, added, excluded && exclude)
+	w.paired(gone, added, excluded, exclude)
 }
 
-// paired compares the alternatives that differ, in pairs of equal labels. If exclude is set, a value
-// must fit one alternative only, and may fit several: a further alternative also refuses values.
-func (w walker) paired(gone, added []any, exclude bool) {
+// pair compares two versions of one alternative. If a value may fit only one alternative, an alternative
+// that accepts more also refuses what fits another one, and the reverse. Alternatives with constants that
+// distinguish them are not meant to overlap, even if the constant may be absent.
+func (w walker) pair(before, after any, excluded, exclude bool) {
+	n := len(*w.r.changes)
+	w.compare(before, after)
+	only := w.side == input && exclude || w.side == output && excluded
+	if only && Worst((*w.r.changes)[n:]) == Additive && len(tags(w.after, after)) == 0 {
+		w.add(Breaking, "alternative %s changed, and only one alternative may fit", label(w.after, after))
+	}
+}
+
+// contains compares contains. Without the keyword, an array need not contain anything. Beside
+// maxContains, a schema that more items fit is not wider.
+func (w walker) contains(before, after object) {
+	old, had := before["contains"]
+	now, has := after["contains"]
+	switch {
+	case !had || !has:
+		w.compareRule(had, has, "must contain "+short(now), "need no longer contain "+short(old))
+	case before["maxContains"] != nil || after["maxContains"] != nil:
+		w.other("contains", old, now)
+	default:
+		w.inside("contains", old, now)
+	}
+}
+
+// paired compares the alternatives that differ, in pairs of equal labels. If excluded and exclude are
+// set, a value must fit one alternative only, and may fit several: a further alternative also refuses
+// values.
+func (w walker) paired(gone, added []any, excluded, exclude bool) {
 	labeled := map[string][]int{} // indexes in added of alternatives that have no partner yet
 	for i, s := range added {
 		l := label(w.after, s)
@@ -216,19 +244,19 @@ func (w walker) paired(gone, added []any, exclude bool) {
 		l := label(w.before, s)
 		if len(labeled[l]) == 0 {
 			w.narrower("alternative %s removed", l)
-			if exclude {
+			if excluded && exclude {
 				w.wider("what fits alternative %s and another is allowed now", l)
 			}
 			continue
 		}
 		i := labeled[l][0]
 		labeled[l], paired[i] = labeled[l][1:], true
-		w.compare(s, added[i])
+		w.pair(s, added[i], excluded, exclude)
 	}
 	for i, s := range added {
 		if !paired[i] {
 			w.wider("alternative %s added", label(w.after, s))
-			if exclude {
+			if excluded && exclude {
 				w.narrower("what fits alternative %s and another is refused now", label(w.after, s))
 			}
 		}
@@ -304,16 +332,22 @@ func alone(o, other object) []any {
 // label returns a text that identifies an alternative: the constants that distinguish it, or else
 // its types.
 func label(document, s any) string {
+	if constants := tags(document, s); len(constants) > 0 {
+		return strings.Join(constants, ", ")
+	}
 	o, _ := resolve(document, s)
-	var tags []string
+	return typeNames(typesOf(o))
+}
+
+// tags returns the constants that distinguish an alternative.
+func tags(document, s any) []string {
+	o, _ := resolve(document, s)
+	var all []string
 	members := asObject(o["properties"])
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if v, ok := asObject(members[name])["const"]; ok {
-			tags = append(tags, name+" "+canonical(v))
+			all = append(all, name+" "+canonical(v))
 		}
 	}
-	if len(tags) > 0 {
-		return strings.Join(tags, ", ")
-	}
-	return typeNames(typesOf(o))
+	return all
 }

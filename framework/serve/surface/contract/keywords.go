@@ -24,8 +24,8 @@ func (w walker) keyword(name string, before, after any) {
 		w.rule(name, before, after)
 	case "uniqueItems":
 		w.compareRule(flag(before, false), flag(after, false), "items must differ now", "items may repeat now")
-	case "items", "additionalItems", "unevaluatedItems", "contains",
-		"additionalProperties", "unevaluatedProperties", "propertyNames":
+	case "items", "additionalItems", "unevaluatedItems", "additionalProperties",
+		"unevaluatedProperties", "propertyNames":
 		w.inside(name, before, after)
 	case "dependentSchemas":
 		w.named(name, asObject(before), asObject(after), nil, nil)

@@ -142,15 +142,15 @@ func unlike(before, after object) []string {
 	return differ
 }
 
-// alike compares the schemas that both lists have, if they contain references.
-func (w walker) alike(old, now []any) {
+// alike calls compare for the schemas that both lists have, if they contain references.
+func (w walker) alike(old, now []any, compare func(before, after any)) {
 	changed := map[string]bool{}
 	for _, s := range without(old, now) {
 		changed[canonical(s)] = true
 	}
 	for _, s := range old {
 		if refers(s) && !changed[canonical(s)] {
-			w.compare(s, s)
+			compare(s, s)
 		}
 	}
 }

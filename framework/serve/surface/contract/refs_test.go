@@ -27,6 +27,8 @@ func TestDefinitionChanges(t *testing.T) {
 		{"keys of a map", `"propertyNames":{"$ref":"#/$defs/a"}`, breaking, additive, "(names): " + longer},
 		{"pattern of members", `"patternProperties":{"^x":{"$ref":"#/$defs/a"}}`, breaking, additive, "/v/^x: " + longer},
 		{"one of two", `"oneOf":[{"$ref":"#/$defs/a"},{"type":"null"}]`, breaking, additive, "/v: " + longer},
+		{"one of two that overlap", `"oneOf":[{"$ref":"#/$defs/a"},{"type":"string","maxLength":5}]`, breaking, breaking, "/v: " + longer},
+		{"counted items", `"contains":{"$ref":"#/$defs/a"},"maxContains":1`, breaking, breaking, "what contains refers to has changed"},
 		{"any of two", `"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]`, breaking, additive, "/v: " + longer},
 		{"all", `"allOf":[{"$ref":"#/$defs/a"},{"maxLength":9}]`, breaking, additive, "/v: " + longer},
 		{"in a list", `"$ref":"#/$defs/list/oneOf/0"`, breaking, additive, "/v: " + longer},

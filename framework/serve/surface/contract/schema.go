@@ -112,11 +112,14 @@ func (w walker) compare(before, after any) {
 		}
 	}
 	for _, name := range unlike(old, now) {
-		if name == "default" {
+		switch name {
+		case "default":
 			w.defaults(old, now)
-			continue
+		case "contains":
+			w.contains(old, now)
+		default:
+			w.keyword(name, old[name], now[name])
 		}
-		w.keyword(name, old[name], now[name])
 	}
 }
 
