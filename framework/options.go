@@ -150,6 +150,10 @@ func Meta(key string, value any) Option {
 
 // Annotate sets the annotations of a resource or template.
 func Annotate(a protocol.Annotations) Option {
+	a.Audience = slices.Clone(a.Audience)
+	if a.Priority != nil {
+		a.Priority = new(*a.Priority)
+	}
 	return componentOption{"Annotate", kindsRead, func(s *settings) string {
 		if a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
 			return "the priority must be between 0 and 1"

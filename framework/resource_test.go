@@ -56,9 +56,11 @@ func TestResourceResults(t *testing.T) {
 
 func TestResourceListing(t *testing.T) {
 	t.Parallel()
+	a := protocol.Annotations{Priority: new(0.5), Audience: []protocol.Role{protocol.RoleUser}}
+	annotated := framework.Annotate(a)
+	*a.Priority, a.Audience[0] = 0.9, protocol.RoleAssistant // the option has copied them
 	s := build(t, quiet().Add(
-		fixed("x", framework.Title("T"), framework.Describe("D"), framework.Size(5), framework.MIME("a/b"),
-			framework.Annotate(protocol.Annotations{Priority: new(0.5), Audience: []protocol.Role{protocol.RoleUser}})),
+		fixed("x", framework.Title("T"), framework.Describe("D"), framework.Size(5), framework.MIME("a/b"), annotated),
 		framework.Resource("config://app", text, framework.Name("conf")),
 		framework.Resource("time://", text),
 		framework.Resource("x://hidden", text, framework.Hidden()),
@@ -72,7 +74,7 @@ func TestResourceListing(t *testing.T) {
 		}
 		for path, want := range map[string]any{
 			"resources.0.uri": "a://b/c.txt", "resources.0.title": "T", "resources.0.description": "D", "resources.0.size": 5.0,
-			"resources.0.mimeType": "a/b", "resources.0.annotations.priority": 0.5, "resources.1.mimeType": "text/plain",
+			"resources.0.mimeType": "a/b", "resources.0.annotations.priority": 0.5, "resources.0.annotations.audience.0": "user", "resources.1.mimeType": "text/plain",
 		} {
 			if got := list.field(path); got != want {
 				t.Errorf("%s = %v, want %v", path, got, want)

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -28,6 +29,12 @@ func ShareClaims(s *Session) {
 
 // Verbose is as if go test had the flag -v, or not.
 func Verbose(on bool) Option { return optionFunc(func(c *config) { c.verbose = on }) }
+
+// Lists returns the lists that options add to, as text.
+func Lists(opts ...Option) string {
+	c := newConfig(opts)
+	return fmt.Sprint(c.without, c.leaks, c.secrets, c.principal.Scopes)
+}
 
 // Over is the carrier of a session.
 func Over(name string) Option {

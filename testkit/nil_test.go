@@ -125,3 +125,14 @@ func closing(c *client.Client) error {
 	}
 	return c.Close()
 }
+
+// TestOptionsCopyLists: a program may use its lists again after it made an option.
+func TestOptionsCopyLists(t *testing.T) {
+	t.Parallel()
+	names := []string{"first"}
+	options := []testkit.Option{testkit.Without(names...), testkit.MayLeave(names...), testkit.Redact(names...), testkit.User("ann", names...)}
+	names[0] = "second"
+	if got := testkit.Lists(options...); strings.Count(got, "first") != 4 || strings.Contains(got, "second") {
+		t.Error(got)
+	}
+}

@@ -87,6 +87,7 @@ func capabilities() []string { return []string{"elicitation", "sampling", "roots
 // Without takes capabilities away from the client: "elicitation", "sampling", "roots",
 // "tasks".
 func Without(capabilities ...string) Option {
+	capabilities = slices.Clone(capabilities)
 	return optionFunc(func(c *config) { c.without = append(slices.Clip(c.without), capabilities...) })
 }
 
@@ -98,7 +99,7 @@ func Principal(p framework.Principal) Option {
 // User sets the caller by subject and scopes. The caller also has the scopes that these imply
 // (auth.Implies).
 func User(subject string, scopes ...string) Option {
-	return Principal(framework.Principal{Subject: subject, Scopes: scopes})
+	return Principal(framework.Principal{Subject: subject, Scopes: slices.Clone(scopes)})
 }
 
 // At sets the revision of the session. The default is the newest.
@@ -121,5 +122,6 @@ func Store(s framework.Store) Option { return optionFunc(func(c *config) { c.sto
 // MayLeave allows goroutines to outlive the session if one of these functions is in their stack,
 // such as "example.com/pool.(*Pool).run".
 func MayLeave(functions ...string) Option {
+	functions = slices.Clone(functions)
 	return optionFunc(func(c *config) { c.leaks = append(slices.Clip(c.leaks), functions...) })
 }

@@ -105,5 +105,6 @@ func (s *Session) save(path string, frames []frame) error {
 // Redact keeps strings and numbers under these names out of records, in any letter case. Strings
 // and numbers in objects and lists under the names are also redacted.
 func Redact(names ...string) Option {
+	names = slices.Clone(names)
 	return optionFunc(func(c *config) { c.secrets = append(slices.Clip(c.secrets), names...) })
 }

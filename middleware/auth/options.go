@@ -77,12 +77,14 @@ func Resource(url string) Option {
 // issuer, if that is a URL. Without an authorization server there is no metadata (2025-11-25
 // basic/authorization: at least one).
 func AuthorizationServers(urls ...string) Option {
+	urls = slices.Clone(urls)
 	return optionFunc(func(c *config) { c.servers = append(c.servers, urls...) })
 }
 
 // Require makes every request need all of the given scopes. If one is missing, the challenge in the
 // 403 response lists all of them.
 func Require(scopes ...string) Option {
+	scopes = slices.Clone(scopes)
 	return optionFunc(func(c *config) { c.required = c.add("Require", c.required, scopes) })
 }
 
@@ -91,6 +93,7 @@ func Require(scopes ...string) Option {
 // "offline_access" is left out, because it concerns only the client and the authorization server
 // (2026-07-28 basic/authorization).
 func Supported(scopes ...string) Option {
+	scopes = slices.Clone(scopes)
 	return optionFunc(func(c *config) { c.supported = c.add("Supported", c.supported, scopes) })
 }
 
@@ -98,6 +101,7 @@ func Supported(scopes ...string) Option {
 // cover further scopes. It applies to tokens that Bearer verifies, and to callers on stdio ([Local],
 // [FromEnv]) of a server with this Bearer.
 func Implies(scope string, covered ...string) Option {
+	covered = slices.Clone(covered)
 	return optionFunc(func(c *config) {
 		if c.implied == nil {
 			c.implied = make(map[string][]string)

@@ -130,3 +130,24 @@ func TestForgottenSetup(t *testing.T) {
 		})
 	}
 }
+
+// TestOptionsCopyLists: a program may use its lists again after it made an option.
+func TestOptionsCopyLists(t *testing.T) {
+	t.Parallel()
+	names, urls := []string{"one"}, []string{"https://one.example.com"}
+	options := []auth.Option{
+		auth.Resource(resource), auth.AuthorizationServers(urls...), auth.Require(names...), auth.Supported(names...), auth.Implies("all", names...),
+	}
+	names[0], urls[0] = "two", "https://two.example.com"
+	b := auth.Bearer(auth.Static{"key": {Subject: "a", Scopes: []string{"all"}}}, options...)
+	p, err := b.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer key"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, document := b.(interface {
+		ServeMetadata(method, path string) (int, http.Header, []byte)
+	}).ServeMetadata(http.MethodGet, "/.well-known/oauth-protected-resource")
+	if got := strings.Join(p.Scopes, " ") + string(document); strings.Count(got, "one") != 3 || strings.Contains(got, "two") {
+		t.Error(got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -123,6 +124,7 @@ func (c Credentials) GoString() string { return c.String() }
 // Registered adds credentials, for one or several issuers. They take precedence over all other ways
 // to make the client known.
 func Registered(creds ...Credentials) Option {
+	creds = slices.Clone(creds)
 	return optionFunc(func(c *config) { c.credentials = append(c.credentials, creds...) })
 }
 
@@ -160,6 +162,7 @@ func NoRegistration() Option {
 // Scopes adds scopes to request. They are requested in addition to the scopes of a challenge. If a
 // challenge does not name scopes, the scopes in the server's metadata are used instead.
 func Scopes(scopes ...string) Option {
+	scopes = slices.Clone(scopes)
 	return optionFunc(func(c *config) { c.scopes = append(c.scopes, scopes...) })
 }
 
@@ -211,6 +214,7 @@ func PublicOnly() Option {
 
 // Plain allows http for these hosts. Loopback is always allowed.
 func Plain(hosts ...string) Option {
+	hosts = slices.Clone(hosts)
 	return optionFunc(func(c *config) { c.plain = append(c.plain, hosts...) })
 }
 
@@ -228,6 +232,7 @@ func StrictIssuer() Option {
 // these issuers for offline_access have no prompt=consent, because Entra ID refuses it in tenants
 // where only an administrator consents.
 func AssumePKCE(issuers ...string) Option {
+	issuers = slices.Clone(issuers)
 	return optionFunc(func(c *config) { c.assumePKCE = append(c.assumePKCE, issuers...) })
 }
 
@@ -236,6 +241,7 @@ func AssumePKCE(issuers ...string) Option {
 // not the name of an application there. The scopes then decide which server a token is for, so use
 // WithoutResource only if they name the server.
 func WithoutResource(issuers ...string) Option {
+	issuers = slices.Clone(issuers)
 	return optionFunc(func(c *config) { c.noResource = append(c.noResource, issuers...) })
 }
 

@@ -307,3 +307,20 @@ func TestResourceRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestOptionsCopyLists: a program may use its lists again after it made an option.
+func TestOptionsCopyLists(t *testing.T) {
+	t.Parallel()
+	names, creds := []string{"one"}, []oauth.Credentials{{Issuer: "https://one.example", ID: "one"}}
+	options := []oauth.Option{
+		oauth.Registered(creds...), oauth.Scopes(names...), oauth.Plain(names...), oauth.AssumePKCE(names...), oauth.WithoutResource(names...),
+	}
+	names[0], creds[0].ID = "two", "two"
+	f, err := oauth.New(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := oauth.Lists(f); strings.Count(got, "one") != 5 || strings.Contains(got, "two") {
+		t.Error(got)
+	}
+}
