@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-playground/validator/v10"
@@ -105,7 +106,7 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 	if !c.lintUnique(r, t) {
 		return false
 	}
-	if r.lacksText() {
+	if r.lacksText() || r.fitsNothing() {
 		c.wrongParam(r, t)
 		return false
 	}
@@ -129,6 +130,27 @@ func (r Rule) lacksText() bool {
 	needs := r.Name == "datetime" || r.Name == "postcode_iso3166_alpha2" || partPatterns[r.Name]+excludedPatterns[r.Name] != ""
 	return needs && r.Param == ""
 }
+
+// fitsNothing reports whether no value of any use fits the parameter: a layout without a part of a time, such as
+// YYYY-MM-DD, which only its own text fits, or a country whose postal codes validator does not know.
+func (r Rule) fitsNothing() bool {
+	switch r.Name {
+	case "datetime":
+		other := time.Date(1987, time.November, 9, 2, 38, 57, 123456789, time.FixedZone("X", 3600))
+		return LayoutExample(r.Param) == other.Format(r.Param)
+	case "postcode_iso3166_alpha2":
+		return !slices.Contains(strings.Fields(postcodeCountries), r.Param)
+	}
+	return false
+}
+
+// postcodeCountries are the countries whose postal codes validator knows.
+const postcodeCountries = `
+AD AL AM AR AS AT AU AX AZ BA BB BD BE BG BH BM BN BR BY CA CC CH CK CL CN CO CR CS CV CX CY CZ DE DK DO DZ EC EE EG
+ES ET FI FK FM FO FR GB GE GF GG GI GL GN GP GR GS GT GU GW HM HN HR HT HU ID IE IL IM IN IO IQ IS IT JE JO JP KE KG
+KH KR KW KZ LA LB LI LK LR LS LT LU LV MA MC MD ME MG MH MK MN MP MQ MT MU MV MX MY NC NE NF NG NI NL NO NP NZ OM PF
+PG PH PK PL PM PN PR PT PW PY RE RO RS RU SA SE SG SH SI SJ SK SM SN SO SZ TC TH TJ TM TN TR TW UA US UY UZ VA VE VG
+VI VN WF XK YT YU ZA ZM`
 
 func (c *Compiler) lintAlternatives(r Rule, t, owner reflect.Type) bool {
 	ok := true
@@ -166,7 +188,11 @@ func (c *Compiler) wrongParam(r Rule, t reflect.Type) {
 		c.Fault("", problem+": its parameter is missing", "Write "+r.Name+"=…")
 		return
 	}
-	c.Fault("", problem+": its parameter is wrong", fmt.Sprintf("Correct %q", r.Param))
+	fix := fmt.Sprintf("Correct %q", r.Param)
+	if r.Name == "datetime" {
+		fix = "Write a layout of Go's package time, such as datetime=2006-01-02"
+	}
+	c.Fault("", problem+": its parameter is wrong", fix)
 }
 
 // placeOf returns advice on where to use a rule that does not fit t.
