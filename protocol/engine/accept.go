@@ -23,7 +23,7 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	outline := e.outlines.Take()
 	defer e.outlines.Give(outline)
 	if err := outline.Check(frame, jsontext.DefaultLimits()); err != nil {
-		return e.admit(a.refusal(frame, salvaged(frame), unreadable(err)))
+		return e.admit(a.salvage(frame, unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
 		return a.batch(frame)
@@ -62,20 +62,34 @@ func (e *Engine) count(c *conn, messages ...*exchange) (uncounted bool, err erro
 	return false, ErrShutdown
 }
 
-// salvaged returns the id of a request that the strict scanner refuses but other decoders accept, for
-// example because of a lone surrogate. The sender waits for an answer with that id. If the frame
+// salvage refuses a frame that the strict scanner refuses but other decoders accept, for example
+// because of a lone surrogate. The sender of a request waits for an answer with its id. If the frame
 // cannot be decoded at all, the id is absent. Members in other letter case count as well, and only
-// these two are decoded.
-func salvaged(frame []byte) jsonrpc.ID {
+// these four are decoded.
+func (a *arrival) salvage(frame []byte, why *jsonrpc.Error) *exchange {
 	var members struct {
-		ID     json.RawMessage `json:"id"`
-		Method json.RawMessage `json:"method"`
+		ID     json.RawMessage  `json:"id"`
+		Method *json.RawMessage `json:"method"` // nil also if it is null, as in some responses
+		Result json.RawMessage  `json:"result"`
+		Error  json.RawMessage  `json:"error"`
 	}
-	if json.Unmarshal(frame, &members) != nil || members.Method == nil {
-		return jsonrpc.ID{}
+	var id jsonrpc.ID
+	if json.Unmarshal(frame, &members) == nil {
+		id, _ = jsonrpc.ParseID(members.ID)
 	}
-	id, _ := jsonrpc.ParseID(members.ID)
-	return id
+	switch {
+	case members.Method != nil:
+		return a.refusal(frame, id, why)
+	case !id.IsZero() && (members.Result != nil || members.Error != nil):
+		return a.malformedResponse(id, why)
+	}
+	return a.refusal(frame, jsonrpc.ID{}, why)
+}
+
+// malformedResponse accepts a response that is not valid as an error response of the client. If it
+// were dropped, the request of the server that it answers would wait until AskTimeout.
+func (a *arrival) malformedResponse(id jsonrpc.ID, why *jsonrpc.Error) *exchange {
+	return a.accept(jsontext.Bare(jsonrpc.AppendError(nil, id, why, false)))
 }
 
 // unreadable returns the error response for a frame that the scanner refuses. Its text names the
@@ -98,12 +112,11 @@ func unreadable(err error) *jsonrpc.Error {
 func (a *arrival) accept(frame jsontext.Object) *exchange {
 	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	switch {
+	case fault != nil && fault.Notification && !fault.ID.IsZero():
+		return a.malformedResponse(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	case fault != nil && fault.Notification && !a.posted():
 		return a.silence(frame.Raw())
 	case fault != nil:
-		if fault.Notification {
-			fault.ID = jsonrpc.ID{} // the id of a response belongs to a request of the server
-		}
 		return a.refusal(frame.Raw(), fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
 	b := peek(msg.Body)

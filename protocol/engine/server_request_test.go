@@ -46,6 +46,37 @@ func holding(connection context.Context, t *testing.T) (p *peer, answers chan er
 	return p, answers, progress
 }
 
+// TestAskEndsWithMalformedResponses: a response that cannot be read ends the request that it answers, which
+// would otherwise wait until AskTimeout.
+func TestAskEndsWithMalformedResponses(t *testing.T) {
+	t.Parallel()
+	for title, response := range map[string]string{
+		"error is a text":      `{"jsonrpc":"2.0","id":1,"error":"no"}`,
+		"error is null":        `{"jsonrpc":"2.0","id":1,"error":null}`,
+		"message is null":      `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":null}}`,
+		"code is missing":      `{"jsonrpc":"2.0","id":1,"error":{"message":"no"}}`,
+		"code is a text":       `{"jsonrpc":"2.0","id":1,"error":{"code":"E_NO","message":"no"}}`,
+		"result and error":     `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}`,
+		"no version":           `{"id":1,"result":{}}`,
+		"in a batch":           `[{"jsonrpc":"2.0","id":1,"error":"no"}]`,
+		"half of a character":  `{"jsonrpc":"2.0","id":1,"result":{"text":"\ud83d"}}`,
+		"half, and all fields": `{"jsonrpc":"2.0","id":1,"method":null,"result":null,"error":{"code":1,"message":"\ud83d"}}`,
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := connect(t, newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+					_, err := ask(ctx, c, &protocol.PingParams{}, nil)
+					return text(fmt.Sprint("failed: ", err)), nil
+				}}))
+				p.initialize("2025-03-26", `{}`)
+				shows(t, p.ask(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"ask"}}`), `"method":"ping"`, `"id":1`)
+				shows(t, p.ask(response), `"id":"a"`, `failed: `)
+			})
+		})
+	}
+}
+
 // TestTaskOfTheClientProgresses: the token of the request is good for as long as the
 // task lives (2025-11-25 basic/utilities/progress), and progress is a sign of life.
 func TestTaskOfTheClientProgresses(t *testing.T) {
