@@ -39,7 +39,7 @@ func TestDecodeParamsRefuses(t *testing.T) {
 		{[]protocol.Revision{revE}, "resources/read", `{"uri":"x","requestState":1}`, "params.requestState must be a string"},
 		{all, "prompts/get", `{"name":"x","arguments":{"count":3}}`, "params.arguments.count must be a string"},
 		{all, "prompts/get", `{"name":"x","arguments":{"a":"1","a":"2"}}`, "params.arguments.a is repeated"},
-		{all, "prompts/get", `{"name":"x","arguments":{"a":null}}`, "params.arguments.a must be a string"},
+		{all, "prompts/get", `{"name":"x","arguments":{"a":null,"a":"1"}}`, "params.arguments.a is repeated"},
 		{all, "tools/list", `{"cursor":1}`, "params.cursor must be a string"},
 		{all, "completion/complete", `{"ref":{"type":"ref/tool"},"argument":{"name":"a","value":""}}`, `params.ref.type must be one of "ref/prompt"`},
 		{all, "completion/complete", `{"ref":{"type":"ref/prompt"},"argument":{"name":"a","value":""}}`, "params.ref.name is missing"},
@@ -114,6 +114,10 @@ func TestDecodeParamsAccepts(t *testing.T) {
 		{[]protocol.Revision{revA, revB, revC, revD}, "tools/call", `{"name":"x","inputResponses":7,"requestState":7}`, &protocol.CallToolParams{Name: "x"}},
 		{all, "tools/call", `{"name":"x","arguments":null}`, &protocol.CallToolParams{Name: "x"}},
 		{all, "prompts/get", `{"name":"x","arguments":null}`, &protocol.GetPromptParams{Name: "x"}},
+		{
+			all, "prompts/get", `{"name":"x","arguments":{"a":null,"b":"1","\u0063":null}}`,
+			&protocol.GetPromptParams{Name: "x", Arguments: map[string]string{"b": "1"}},
+		},
 		{all, "tools/list", `{"cursor":null}`, &protocol.ListParams{Kind: protocol.ListTools}},
 		{
 			all, "completion/complete", `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""},"context":{"arguments":null}}`,

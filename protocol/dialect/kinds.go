@@ -148,11 +148,32 @@ var rawObjects = kind[map[string]json.RawMessage]{
 
 // texts is an object of strings. Encoding sorts them by name.
 var texts = kind[map[string]string]{
-	read: func(d *Dialect, to *map[string]string, v []byte) *fail { return readMap(d, to, v, readString) },
+	read: readTexts,
 	write: func(_ *Dialect, dst []byte, m *map[string]string) ([]byte, error) {
 		return appendSorted(dst, *m, jsontext.Quote), nil
 	},
 	none: func(m *map[string]string) bool { return *m == nil },
+}
+
+// readTexts reads an object of strings. A member that is null is absent (ADR 8).
+func readTexts(d *Dialect, to *map[string]string, v []byte) *fail {
+	nulls := false
+	f := readMap(d, to, v, func(d *Dialect, to *string, v []byte) *fail {
+		if jsontext.KindOf(v) == jsontext.KindNull {
+			nulls = true
+			return nil
+		}
+		return readString(d, to, v)
+	})
+	if f != nil || !nulls {
+		return f
+	}
+	for key, value := range jsontext.Members(v) {
+		if jsontext.KindOf(value) == jsontext.KindNull {
+			delete(*to, key.String())
+		}
+	}
+	return nil
 }
 
 func appendSorted[V any](dst []byte, m map[string]V, value func(dst []byte, v V) []byte) []byte {
