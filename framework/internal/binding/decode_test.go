@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
@@ -260,6 +262,43 @@ func TestRepair(t *testing.T) {
 		t.Errorf("a refused call left %+v behind", v)
 	}
 	for _, bad := range []string{`{"i":"5x"}`, `{"i":"1.5"}`, `{"b":"yes"}`, `{"l":"[1"}`, `{"l":"[\"a\"]"}`, `{"s":5}`, `{"i":"null"}`, `{"i":" "}`, `{"b":"tRUE"}`} {
+		if _, _, err := decodeTo[in](t, bad); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+// tFewLabels has a schema of its own, which judges what was meant.
+type tFewLabels map[string]string
+
+func (tFewLabels) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", MaxProperties: new(uint64(2))}
+}
+
+// TestRepairEmptyObjects: an empty list where an object is wanted is one, because PHP has one empty array for both.
+func TestRepairEmptyObjects(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		M map[string]int   `json:"m,omitempty"`
+		L []map[string]int `json:"l,omitempty"`
+		O *struct {
+			A int `json:"a,omitempty"`
+		} `json:"o"`
+		X tFewLabels `json:"x,omitempty"`
+	}
+	raw := `{"m":[],"l":[[],{"a":1}],"o":[],"x":[]}`
+	got, report, err := decodeTo[in](t, raw)
+	if err != nil || got.M == nil || len(got.L) != 2 || got.L[1]["a"] != 1 || got.O == nil {
+		t.Errorf("%+v %v", got, err)
+	}
+	if s := strings.Join(report.Repaired, " "); s != "/m /l/0 /o /x" {
+		t.Errorf("repaired %s", s)
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{NoRepair: true})
+	if _, err := p.Decode(t.Context(), []byte(raw), reflect.ValueOf(new(in)).Elem()); paths(err) != "/m /l/0 /o /x" {
+		t.Errorf("without repair: %v", err)
+	}
+	for _, bad := range []string{`{"m":[1]}`, `{"m":[[]]}`, `{"l":{}}`} {
 		if _, _, err := decodeTo[in](t, bad); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}

@@ -213,12 +213,14 @@ func (d *decoder) meant(n Node, raw []byte, repairs int) []byte {
 	return asRead(raw, paths)
 }
 
-// asRead is raw with what the texts at paths contain instead of the texts, and without the members there that count
-// as not given. The paths are in the order of the text.
+// asRead is raw with what the texts at paths contain instead of the texts, with an empty object instead of an empty
+// list there, and without the members there that count as not given. The paths are in the order of the text.
 func asRead(raw []byte, paths []string) []byte {
 	if len(paths) > 0 && paths[0] == "" {
 		if inner, ok := jsonedit.Unquoted(raw, jsontext.KindBool, jsontext.KindNumber, jsontext.KindArray, jsontext.KindObject); ok {
 			raw = inner
+		} else if jsontext.IsEmptyArray(raw) {
+			raw = jsonedit.EmptyObject
 		}
 		paths = paths[1:]
 	}
@@ -310,8 +312,8 @@ func empty(raw []byte) bool {
 	return jsontext.KindOf(raw) == jsontext.KindNull
 }
 
-// expect is raw if it is of the wanted kind, or the content of a string if that is; otherwise
-// it records a finding.
+// expect is raw if it is of the wanted kind, or the content of a string if that is, or an empty object instead of
+// an empty list; otherwise it records a finding.
 func (d *decoder) expect(want jsontext.Kind, n Node, raw []byte, c *rules.Constraints) ([]byte, bool) {
 	if jsontext.KindOf(raw) == want {
 		return raw, true
@@ -319,6 +321,9 @@ func (d *decoder) expect(want jsontext.Kind, n Node, raw []byte, c *rules.Constr
 	// Models often send "5" for 5 and "[1]" for [1]. It is read on the second pass, and never where a text is
 	// wanted (FastMCP #3931 shows the harm).
 	inner, ok := jsonedit.Unquoted(raw, want)
+	if want == jsontext.KindObject && jsontext.IsEmptyArray(raw) { // PHP writes an empty object so, and cannot write it otherwise
+		inner, ok = jsonedit.EmptyObject, true
+	}
 	switch {
 	case !ok:
 		d.refuse(report.RuleType, n, raw, c)
