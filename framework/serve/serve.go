@@ -33,8 +33,9 @@ const (
 	exitUsage   = 2
 )
 
-// Main calls Run with os.Args[1:] and a context that SIGINT and SIGTERM end. It writes an error to
-// stderr, exits with the code of [ExitCode], and does not return. It never uses flag.CommandLine.
+// Main calls Run with os.Args[1:] and a context that SIGINT, SIGTERM and SIGHUP end. It writes an
+// error to stderr, exits with the code of [ExitCode], and does not return. It never uses
+// flag.CommandLine.
 // If the reader of the log has gone, writing to it does not kill the program by SIGPIPE; the
 // program shuts down in order when its client ends.
 //
@@ -46,10 +47,16 @@ func Main(app *framework.App, opts ...Option) {
 }
 
 func program(app *framework.App, args []string, opts []Option) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // Main is the main function of a program
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...) //nolint:forbidigo // Main is the main function of a program
 	defer stop()
-	// From now on a second signal has its default effect: it ends the process.
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		signal.Ignore(syscall.SIGHUP) // a terminal that is closed may send it several times
+		stop()                        // from now on another signal has its default effect: it ends the process
+	})
 	keepRoomy(ctx)
 	err := Run(ctx, app, args, append(slices.Clip(opts), asProgram)...)
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
@@ -67,6 +69,54 @@ func TestEndOfAnImpatientClient(t *testing.T) {
 				t.Errorf("ended %v after SIGTERM: %v; OnStop: %v", took, err, missing)
 			}
 			t.Logf("ended %v after SIGTERM", took)
+		})
+	}
+}
+
+// TestHangUp: a terminal that is closed sends SIGHUP, often twice. The server stops in order, or goes on if nohup
+// has started it.
+func TestHangUp(t *testing.T) {
+	t.Parallel()
+	for _, ignored := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ignored=%t", ignored), func(t *testing.T) {
+			t.Parallel()
+			if !ignored && signal.Ignored(syscall.SIGHUP) {
+				t.Skip("nohup has started the test")
+			}
+			mark := filepath.Join(t.TempDir(), "stopped")
+			cmd, _ := program(t, "orderly")
+			cmd.Env = append(cmd.Env, stopped+"="+mark)
+			if ignored {
+				cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+				cmd.Path = "/bin/sh"
+			}
+			c, err := client.Connect(t.Context(), client.Command(cmd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := make(chan struct{})
+			ended := make(chan error, 1)
+			go func() {
+				_, err := client.Call[string](t.Context(), c, "nap", map[string]int{"milliseconds": 500},
+					client.OnProgress(func(protocol.Progress) { close(began) }))
+				ended <- err
+			}()
+			within(t, began)
+			for range 3 {
+				_ = cmd.Process.Signal(syscall.SIGHUP)
+				time.Sleep(50 * time.Millisecond) // signals of one kind are merged
+			}
+			if err := within(t, ended); err != nil {
+				t.Errorf("the call in flight was not answered: %v", err)
+			}
+			_, missing := os.Stat(mark)
+			if ignored && missing == nil {
+				t.Error("the server has stopped")
+			}
+			_ = c.Close() // waits for the end of the process
+			if _, missing := os.Stat(mark); missing != nil || !cmd.ProcessState.Success() {
+				t.Errorf("%v; OnStop: %v", cmd.ProcessState, missing)
+			}
 		})
 	}
 }
