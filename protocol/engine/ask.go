@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -78,8 +79,9 @@ func (s *session) settled(ctx context.Context) error {
 
 // sendAsk writes the request to the client, after the requests that precede it in a.turn. It waits
 // for its turn before it takes sending, because the goroutine before it needs sending, too. It
-// returns ErrCannotAsk if the call is closed or abandoned or has no stream. Pass is called in any
-// case, so that an error does not stop the requests that follow.
+// returns ErrCannotAsk if the call is closed or abandoned or has no stream, and errGone if the
+// request cannot be written. Pass is called in any case, so that an error does not stop the requests
+// that follow.
 func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) (err error) {
 	defer recovered(&err) // questions that are asked together have goroutines of their own, where a panic would end the process
 	meta.Extra = traceContext(x.call.Meta.Raw)
@@ -98,10 +100,13 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 		return ErrCannotAsk
 	}
 	err = x.out.Send(ctx, transport.Frame{JSON: jsonrpc.AppendRequest(nil, a.id, protocol.MethodOf(p), params)})
-	if errors.Is(err, transport.ErrNoStream) {
+	switch {
+	case errors.Is(err, transport.ErrNoStream):
 		return ErrCannotAsk
+	case err != nil:
+		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	return err
+	return nil
 }
 
 // wait waits for the answer to a. If ctx or AskTimeout ends the wait, it sends the client

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -46,5 +47,27 @@ func TestListenOfAClientThatLeft(t *testing.T) {
 			_ = x.Serve(ctx, out)
 		}
 		cancel()
+	}
+}
+
+// TestAskOfAClientThatLeft checks that a question that cannot be written has the error of a client that has left,
+// which is not a fault of the server.
+func TestAskOfAClientThatLeft(t *testing.T) {
+	t.Parallel()
+	asked := make(chan error, 1)
+	e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+		_, err := ask(ctx, c, &protocol.PingParams{}, nil)
+		asked <- err
+		return nil, err
+	}})
+	p := connect(t, e)
+	p.initialize("2025-11-25", `{}`)
+	x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = x.Serve(p.ctx, &broken{})
+	if err := <-asked; !errors.Is(err, transport.ErrNoSession) || !strings.Contains(err.Error(), "broken pipe") {
+		t.Errorf("got %v", err)
 	}
 }
