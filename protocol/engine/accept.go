@@ -112,7 +112,7 @@ func unreadable(err error) *jsonrpc.Error {
 func (a *arrival) accept(frame jsontext.Object) *exchange {
 	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	switch {
-	case fault != nil && fault.Notification && !fault.ID.IsZero():
+	case fault != nil && !fault.ID.IsZero() && (fault.Notification || a.awaited(frame.Raw(), fault.ID)):
 		return a.malformedResponse(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	case fault != nil && fault.Notification && !a.posted():
 		return a.silence(frame.Raw())
@@ -131,6 +131,19 @@ func (a *arrival) accept(frame jsontext.Object) *exchange {
 		x.conn = &conn{e: a.e, single: true}
 	}
 	return x
+}
+
+// awaited reports whether a message that has neither a method nor a result is the response to a request
+// of the server that waits here. JSON.stringify leaves out a result that is undefined.
+func (a *arrival) awaited(frame []byte, id jsonrpc.ID) bool {
+	if _, asks := jsontext.Member(frame, "method"); asks {
+		return false
+	}
+	x := &exchange{origin: origin{conn: a.conn}}
+	if a.posted() && a.find(x) != nil {
+		return false
+	}
+	return x.conn.awaits(id)
 }
 
 // exchange returns the exchange of a message. A posted frame that names a revision without sessions

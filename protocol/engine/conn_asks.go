@@ -71,6 +71,13 @@ func (c *conn) endAsk(a *ask) {
 	delete(c.asks, a.id.Key())
 }
 
+// awaits reports whether a request of the server waits for the answer with this id.
+func (c *conn) awaits(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asks[id.Key()] != nil
+}
+
 // deliver passes an answer to the request of the server that waits for it. If no request here waits,
 // deliver returns false. A request that became a task of the client stays registered, for
 // notifications of that task. A second answer to it, which may arrive through another node, is

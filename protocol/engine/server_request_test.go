@@ -58,6 +58,7 @@ func TestAskEndsWithMalformedResponses(t *testing.T) {
 		"code is a text":       `{"jsonrpc":"2.0","id":1,"error":{"code":"E_NO","message":"no"}}`,
 		"result and error":     `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}`,
 		"no version":           `{"id":1,"result":{}}`,
+		"result is undefined":  `{"jsonrpc":"2.0","id":1}`,
 		"in a batch":           `[{"jsonrpc":"2.0","id":1,"error":"no"}]`,
 		"half of a character":  `{"jsonrpc":"2.0","id":1,"result":{"text":"\ud83d"}}`,
 		"half, and all fields": `{"jsonrpc":"2.0","id":1,"method":null,"result":null,"error":{"code":1,"message":"\ud83d"}}`,
