@@ -72,6 +72,7 @@ func TestBadInput(t *testing.T) {
 				answer := p.ask(tt.frame)
 				shows(t, answer, `"error"`)
 				shows(t, answer, tt.want...)
+				shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"id":1,"result"`) // the id is free
 			}
 			shows(t, p.ask(`{"jsonrpc":"2.0","id":"next","method":"tools/call","params":{"name":"echo"}}`), `"id":"next"`, `echoed`)
 		})

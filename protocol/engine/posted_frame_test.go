@@ -320,6 +320,25 @@ func TestPostedMalformedResponse(t *testing.T) {
 	}
 }
 
+// TestRefusedPostedResponse: its refusal does not have its id, because the client may have a request with it.
+func TestRefusedPostedResponse(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		names, frame string
+		status       int
+	}{
+		"without a name": {"", `{"jsonrpc":"2.0","id":1,"result":{}}`, http.StatusBadRequest},
+		"ended session":  {"gone", `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`, http.StatusNotFound},
+	} {
+		s := newSite(t, "2025-11-25")
+		s.names = tt.names
+		r := s.post(tt.frame)
+		if r.status != tt.status || len(r.frames) != 1 || strings.Contains(r.frames[0], `"id":1`) {
+			t.Errorf("%s: %d %s", name, r.status, r.frames)
+		}
+	}
+}
+
 // TestForbiddenBatch checks that a batch is refused, with all challenges, if each of its requests
 // is refused. Otherwise the status is 200, the answers contain the refusals, and the challenges are
 // in the header.

@@ -45,6 +45,15 @@ func TestRefusedInitializeOpensNothing(t *testing.T) {
 // An initialize that is answered with an error opens no session either: what came after it
 // is refused, and the client may try again.
 func TestInitializeAnsweredWithAnError(t *testing.T) {
+	for shown, refusal := range map[string]error{
+		"-31000":       &protocol.Error{Code: -31000, Message: "not you"},
+		"Unauthorized": &transport.AuthError{Status: http.StatusUnauthorized},
+	} {
+		t.Run(shown, func(t *testing.T) { testInitializeAnsweredWith(t, refusal, shown) })
+	}
+}
+
+func testInitializeAnsweredWith(t *testing.T, refusal error, shown string) {
 	synctest.Test(t, func(t *testing.T) {
 		decided := make(chan error)
 		e := engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{}, Frames: []transport.Middleware{
@@ -66,8 +75,8 @@ func TestInitializeAnsweredWithAnError(t *testing.T) {
 		initialize("1")
 		p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 		synctest.Wait()
-		decided <- &protocol.Error{Code: -31000, Message: "not you"}
-		shows(t, p.next(), `"id":1`, "-31000")
+		decided <- refusal
+		shows(t, p.next(), `"id":1`, shown)
 		shows(t, p.next(), `"id":2`, "-32602", "no session")
 		shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`), "-32602", "no session")
 		if !transport.ConnectionFrom(p.ctx).Refused() {

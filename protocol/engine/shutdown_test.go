@@ -35,6 +35,9 @@ func TestShutdown(t *testing.T) {
 		if _, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); !errors.Is(err, engine.ErrShutdown) {
 			t.Fatalf("accept after shutdown: %v", err)
 		}
+		if left := e.Unfinished(); len(left) != 0 {
+			t.Errorf("a refused request is in flight: %q", left)
+		}
 	})
 }
 
