@@ -38,3 +38,20 @@ func TestCancelledIDIsFreeAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestInitializeIsNotCancelled: the client MUST NOT cancel initialize (2025-11-25
+// basic/utilities/cancellation), so a cancellation of it does nothing.
+func TestInitializeIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, catalog{"echo": echo})
+	p := connect(t, e)
+	x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.quiet(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if err := x.Serve(p.ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, p.next(), `"id":1,"result"`)
+}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -35,9 +37,44 @@ func TestSessionAfterTheEnd(t *testing.T) {
 	if id := opened.current().id; e.connOf(id) != opened {
 		t.Error("the engine does not know an open session")
 	}
+	again := e.connected(transport.ConnectionFrom(transport.Connect(context.WithoutCancel(t.Context()), transport.Peer{})))
+	again.session.Store(opened.current())
+	e.register(again)
 	e.drop(opened.link)
+	if id := opened.current().id; e.connOf(id) != again {
+		t.Error("the end of a connection forgets another one that serves the session now")
+	}
+	e.drop(again.link)
 	if len(e.sessions) != 0 {
 		t.Errorf("%d sessions are kept, want none", len(e.sessions))
+	}
+}
+
+// TestUnregister: a request that has ended leaves nothing in its connection, and its end does not
+// take out a later request with the same id.
+func TestUnregister(t *testing.T) {
+	t.Parallel()
+	e := New(Config{MaxInFlight: 2})
+	c := &conn{e: e}
+	listen := func(id int64) *exchange {
+		x := &exchange{origin: origin{conn: c, id: jsonrpc.IntID(id), dialect: dialect.Handshake("")}}
+		if fault := x.register(); fault != nil {
+			t.Fatal(fault)
+		}
+		x.subscribed(&protocol.ListenParams{Filter: protocol.SubscriptionFilter{Tools: true}})
+		return x
+	}
+	other, first := listen(1), listen(2)
+	c.unregister(first)
+	second := listen(2)
+	c.unregister(first)
+	if c.call(second.id) != second || len(c.listens) != 2 {
+		t.Error("the end of a request takes out another one")
+	}
+	c.unregister(second)
+	c.unregister(other)
+	if len(c.requests()) != 0 || len(c.listens) != 0 {
+		t.Errorf("%d requests and %d streams are left", len(c.requests()), len(c.listens))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,8 +201,9 @@ func TestAskWaitsForInitialized(t *testing.T) {
 func TestAskEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan error, 3)
+		var reports atomic.Int32
 		ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			_, err := ask(ctx, c, &protocol.PingParams{}, func(protocol.Progress) {})
+			_, err := ask(ctx, c, &protocol.PingParams{}, func(protocol.Progress) { reports.Add(1) })
 			answers <- err
 			return text("done"), nil
 		}
@@ -227,6 +229,10 @@ func TestAskEnds(t *testing.T) {
 		shows(t, p.next(), `done`)
 		if err := <-answers; err == nil {
 			t.Fatal("no error after the timeout")
+		}
+		p.quiet2(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2}}`)
+		if n := reports.Load(); n != 1 {
+			t.Errorf("%d reports, want only the one before the timeout", n)
 		}
 
 		shows(t, p.ask(call), `"method":"ping"`)
@@ -376,6 +382,9 @@ func TestBatches(t *testing.T) {
 	if !strings.HasPrefix(answer, `[{`) || strings.Count(answer, `"jsonrpc"`) != 5 {
 		t.Fatalf("want one array of five answers: %s", answer)
 	}
+	if strings.Count(answer, "-32600") != 3 || strings.Contains(answer, `"tools"`) {
+		t.Errorf("want three refused messages: %s", answer)
+	}
 	p.quiet(`[{"jsonrpc":"2.0","method":"notifications/none"}]`)
 	shows(t, p.ask(`[]`), `-32600`)
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":5,"method":"ping"}`), `"result":{}`)
@@ -502,6 +511,8 @@ func TestFrameMiddleware(t *testing.T) {
 func TestInFlightLimit(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	defer free() // also if the test fails
 	e := engine.New(engine.Config{
 		Info: protocol.Implementation{Name: "s", Version: "1"}, MaxInFlight: 2,
 		Catalog: catalog{"wait": func(context.Context, *engine.Call) (protocol.Result, error) {
@@ -515,7 +526,7 @@ func TestInFlightLimit(t *testing.T) {
 		p.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"wait"}}`)
 	}
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":3,"method":"ping"}`), `"id":3`, `too many requests`)
-	close(release)
+	free()
 	shows(t, p.next(), `done`)
 	shows(t, p.next(), `done`)
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`), `"result":{}`)

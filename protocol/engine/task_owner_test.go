@@ -45,6 +45,7 @@ func TestTaskOwner(t *testing.T) {
 	for name, tt := range map[string]struct{ owner, other *transport.Principal }{
 		"another subject":       {ann, &transport.Principal{Issuer: ann.Issuer, Subject: "bob"}},
 		"another issuer":        {ann, &transport.Principal{Issuer: "https://two.example", Subject: "ann"}},
+		"the same text":         {ann, &transport.Principal{Issuer: "https", Subject: "//one.example:ann"}},
 		"nobody":                {ann, nil},
 		"somebody for nobody's": {nil, ann},
 		"another session":       {nil, nil},
@@ -93,6 +94,30 @@ func TestTaskOwner(t *testing.T) {
 			shows(t, owner.ask(`{"jsonrpc":"2.0","id":4,"method":"tasks/list"}`), id, `"working"`)
 			shows(t, owner.ask(`{"jsonrpc":"2.0","id":5,"method":"tasks/cancel","params":{"taskId":"`+id+`"}}`), `"cancelled"`)
 		})
+	}
+}
+
+// TestTasksWithoutOwner: without a principal and without a session, only the id of a task gives
+// access to it. Such tasks are not listed, and the capability does not name the list.
+func TestTasksWithoutOwner(t *testing.T) {
+	t.Parallel()
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, Tasks: memory.New().Tasks(),
+		Catalog: tasked{catalog{"echo": echo}},
+	})
+	defer func() { _ = e.Shutdown(context.WithoutCancel(t.Context())) }()
+	out := transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })
+	post := func(frame string) string {
+		link := transport.ConnectionFrom(transport.Connect(t.Context(), transport.Peer{Out: out, OneRequest: true}))
+		s := &site{t: t, e: e, session: link, names: "live"}
+		return strings.Join(s.post(frame, v25).frames, "")
+	}
+	shows(t, post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"task":{}}}`), `"taskId"`)
+	shows(t, post(`{"jsonrpc":"2.0","id":2,"method":"tasks/list"}`), "-32601")
+	opened := post(`{"jsonrpc":"2.0","id":3,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	shows(t, opened, `"tasks":{`, `"cancel":{}`)
+	if strings.Contains(opened, `"list":{}`) || strings.Contains(opened, `"logging"`) {
+		t.Errorf("capabilities without a session: %s", opened)
 	}
 }
 
