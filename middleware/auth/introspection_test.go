@@ -37,6 +37,7 @@ func TestIntrospection(t *testing.T) {
 		"nothing":         {`{}`, "", false},
 		"active as text":  {strings.Replace(active, "true", `"true"`, 1) + `}`, "", false},
 		"expired":         {active + `,"exp":1}`, "", false},
+		"just expired":    {active + `,"exp":` + unix(time.Now().Add(-time.Second)) + `}`, "", false},
 		"not yet":         {active + `,"nbf":99999999999}`, "", false},
 		"no audience":     {`{"active":true,"sub":"alice"}`, "", false},
 		"of others":       {`{"active":true,"sub":"alice","aud":"https://x.example.com"}`, "", false},
@@ -127,6 +128,12 @@ func TestIntrospectionIsKept(t *testing.T) {
 		before := i.fetched()
 		good(t, v, "one")
 		asked(before, "after a flood")
+		for n := range 5000 {
+			bad(t, v, "made-up-"+time.Duration(n).String(), false)
+		}
+		if n := i.fetched() - before; n < 3000 {
+			t.Errorf("%d of 5000 refused tokens are kept, want at most 2000", 5000-n)
+		}
 		// Its own end comes first.
 		i.change(func() {
 			i.serve = func(*http.Request) (int, string) {
@@ -145,6 +152,26 @@ func TestIntrospectionIsKept(t *testing.T) {
 }
 
 func unix(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
+
+// TestIntrospectionForTwoResources: an answer that is kept for one resource does not let the token in
+// at another one.
+func TestIntrospectionForTwoResources(t *testing.T) {
+	t.Parallel()
+	i, v := judge(`{"active":true,"sub":"alice","aud":"` + resource + `"}`)
+	v.Audience = ""
+	for range 2 {
+		if _, err := auth.Bearer(v, auth.Resource(resource)).Authenticate(at(t, "/mcp"), bearer("one")); err != nil {
+			t.Error(err)
+		}
+		_, err := auth.Bearer(v, auth.Resource("https://other.example.com/mcp")).Authenticate(at(t, "/mcp"), bearer("one"))
+		if told := refused(t, err); told.Status != http.StatusUnauthorized {
+			t.Errorf("another resource: %d", told.Status)
+		}
+	}
+	if n := i.fetched(); n != 2 {
+		t.Errorf("asked %d times, want once for each resource", n)
+	}
+}
 
 func TestIntrospectionOfEachCall(t *testing.T) {
 	t.Parallel()

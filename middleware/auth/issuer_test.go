@@ -476,7 +476,7 @@ func TestDiscovery(t *testing.T) {
 			i := newIssuer(t, "k1")
 			keys := i.set()
 			i.serve = func(r *http.Request) (int, string) {
-				if r.URL.String() == "https://keys.example.com/jwks" {
+				if r.URL.Host == "keys.example.com" && r.URL.Path == "/jwks" { // with any scheme
 					return 200, keys
 				}
 				if document, ok := tt.documents[r.URL.Path]; ok && r.URL.Host == "login.example.com" {
@@ -571,6 +571,27 @@ func TestRotationUnderOneName(t *testing.T) {
 		}
 		if n := i.fetched(); n != 2 {
 			t.Errorf("%d fetches", n)
+		}
+	})
+}
+
+// TestKeysOfACallerThatLeaves: the call that fetches the keys does so for all that wait. Its client may
+// leave meanwhile.
+func TestKeysOfACallerThatLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1")
+		i.delay = 2 * time.Second
+		v, token := i.jwt(), i.token(t, "k1")
+		leaving, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		var first sync.WaitGroup
+		first.Go(func() { _, _ = v.Verify(leaving, token) })
+		synctest.Wait()
+		good(t, v, token)
+		first.Wait()
+		if n := i.fetched(); n != 1 {
+			t.Errorf("the keys were fetched %d times", n)
 		}
 	})
 }

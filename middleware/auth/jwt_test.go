@@ -125,6 +125,23 @@ func TestVerifiedOnce(t *testing.T) {
 	}
 }
 
+// TestVerifiedTokenExpires: a token that was verified is not kept for longer than it is valid.
+func TestVerifiedTokenExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t, "k1")
+		v := i.jwt()
+		c := goodClaims()
+		c["exp"] = time.Now().Add(time.Minute).Unix()
+		token := sign(t, i.keys["k1"], jwt.SigningMethodES256, map[string]any{"kid": "k1"}, c)
+		good(t, v, token)
+		time.Sleep(80 * time.Second) // within the leeway
+		good(t, v, token)
+		time.Sleep(20 * time.Second)
+		bad(t, v, token, false)
+	})
+}
+
 // More tokens than are kept: all are verified still.
 func TestManyTokens(t *testing.T) {
 	t.Parallel()
