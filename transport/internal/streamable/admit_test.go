@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
@@ -109,7 +110,10 @@ func TestRefusedCallers(t *testing.T) {
 		"a nonce":          {&transport.AuthError{Status: 401, Challenge: "DPoP", Nonce: "n1"}, 401, "DPoP", "n1", ""},
 		"issuer is away":   {&transport.AuthError{Status: 503, Challenge: challenge, Err: errors.New("secret words")}, 503, "", "", "1"},
 	} {
-		e := streamable.New(&host{plan: modern, auth: refusing{tt.err}}, streamable.Config{})
+		h := &host{plan: modern, auth: refusing{tt.err}, handle: func(context.Context, string, func(string) error) (int, string) {
+			return http.StatusOK, `{"a":1}` // a caller was let in
+		}}
+		e := streamable.New(h, streamable.Config{})
 		visit, r := e.Check(t.Context(), &streamable.Request{
 			Method: http.MethodPost, Host: "localhost", RemoteAddr: "192.0.2.1:1",
 			Fields: transport.HeaderFields(http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}),
@@ -174,6 +178,50 @@ func TestRefusedNames(t *testing.T) {
 			t.Errorf("logged %q", got)
 		}
 	})
+}
+
+// TestAllowedHostIsCopied: the name of an allowed host is kept, and must not be memory of the carrier,
+// which the next request overwrites.
+func TestAllowedHostIsCopied(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: modern}, streamable.Config{})
+	defer s.stop()
+	memory := []byte("localhost")
+	if refused := s.e.RefusedHost(unsafe.String(&memory[0], len(memory))); refused != nil {
+		t.Fatalf("localhost: %d", refused.Status)
+	}
+	copy(memory, "evil.host")
+	if s.e.RefusedHost("evil.host") == nil {
+		t.Error("another host is allowed, because it is in the same memory")
+	}
+}
+
+// TestCrossOriginFields: only a page of a listed origin may read answers, or a page of this machine if
+// LoopbackOrigins is set. A preflight allows only the fields of the protocol, and echoes only tokens.
+func TestCrossOriginFields(t *testing.T) {
+	t.Parallel()
+	const app, local = "https://app.example", "http://localhost:3000"
+	for _, loopback := range []bool{false, true} {
+		h := &host{plan: modern, handle: func(context.Context, string, func(string) error) (int, string) {
+			return http.StatusOK, `{"a":1}`
+		}}
+		s := newSite(t, h, streamable.Config{AllowedOrigins: []string{app}, LoopbackOrigins: loopback, StreamDelay: time.Minute})
+		for origin, reads := range map[string]bool{app: true, local: loopback} {
+			want := map[bool]string{true: origin}[reads]
+			r := s.do(http.MethodPost, "x", "Origin: "+origin)
+			if got := field(r.Header, "Access-Control-Allow-Origin"); r.Status != http.StatusOK || got != want {
+				t.Errorf("%s, LoopbackOrigins %v: %d, allows %q", origin, loopback, r.Status, got)
+			}
+			if got := field(r.Header, "Vary"); reads && got != "Origin" {
+				t.Errorf("%s: Vary: %q, so a cache may show the answer to another origin", origin, got)
+			}
+		}
+		r := s.do(http.MethodOptions, "", "Origin: "+app, "Access-Control-Request-Headers: mcp-param-region, X-Other, Mcp-Param-, Mcp-Param-a:b")
+		if got := field(r.Header, "Access-Control-Allow-Headers"); !strings.HasSuffix(got, ", Mcp-Name, mcp-param-region") {
+			t.Errorf("a preflight allows %q", got)
+		}
+		s.stop()
+	}
 }
 
 // TestContentTypes lists what a POST may say of its body: one media type, JSON in UTF-8. Browsers send

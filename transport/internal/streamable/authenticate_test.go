@@ -40,6 +40,21 @@ func TestAuthenticatorFails(t *testing.T) {
 	})
 }
 
+// TestPrincipalOfMiddleware: a caller that the program's own middleware has authenticated is not
+// authenticated again.
+func TestPrincipalOfMiddleware(t *testing.T) {
+	t.Parallel()
+	h := &host{plan: modern, auth: refusing{errors.New("a wrong token")}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+		return http.StatusOK, `"` + transport.PrincipalFrom(ctx).Subject + `"`
+	}}
+	s := newSite(t, h, streamable.Config{StreamDelay: time.Minute})
+	defer s.stop()
+	s.user = "alice"
+	if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK || string(r.Body) != `"alice"` {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
+
 // warning is an authenticator that can log a warning.
 type warning struct {
 	refusing

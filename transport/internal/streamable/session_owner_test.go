@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
@@ -33,4 +34,41 @@ func TestRefusedRequestDoesNotCountForOwner(t *testing.T) {
 		}
 		busy.wait()
 	})
+}
+
+// TestSessionOwner: only the principal that opened a session can use it. The same name of another
+// issuer is another principal.
+func TestSessionOwner(t *testing.T) {
+	t.Parallel()
+	s := &site{t: t, e: streamable.New(&host{plan: resumable, log: &keeper{}, handle: func(context.Context, string, func(string) error) (int, string) {
+		return http.StatusOK, `{"a":1}`
+	}}, streamable.Config{StreamDelay: time.Minute})}
+	defer s.stop()
+	as := func(p *transport.Principal) context.Context { return transport.WithPrincipal(t.Context(), p) }
+	alice := transport.Principal{Issuer: "https://a.example", Subject: "alice"}
+	s.session = field(s.doContext(as(&alice), http.MethodPost, "initialize").Header, "Mcp-Session-Id")
+	for name, tt := range map[string]struct {
+		who    *transport.Principal
+		status int
+	}{
+		"the owner":      {&alice, http.StatusOK},
+		"another issuer": {&transport.Principal{Issuer: "https://b.example", Subject: "alice"}, http.StatusNotFound},
+		"another name":   {&transport.Principal{Issuer: alice.Issuer, Subject: "bob"}, http.StatusNotFound},
+		"nobody":         {nil, http.StatusNotFound},
+	} {
+		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+			if tt.status == http.StatusOK && method != http.MethodPost {
+				continue
+			}
+			r := s.doContext(as(tt.who), method, "x")
+			if r.Status != tt.status {
+				t.Errorf("%s of %s: %d, want %d", method, name, r.Status, tt.status)
+			}
+			if r.Stream != nil { // the endpoint waits for it
+				c := s.carry(r, -1)
+				c.cancel()
+				c.wait()
+			}
+		}
+	}
 }
