@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -285,7 +286,9 @@ func TestC37_SpellingsOfAddresses(t *testing.T) {
 	t.Parallel()
 	for host, used := range map[string]bool{
 		"2130706433": false, "0x7f000001": false, "0X7F.1": false, "127.1": false, "0177.0.0.1": false, "127.0.0.1.": false, "169.254.43518": false, "a.0x": false, "example.1": false,
-		"１２７.0.0.1": false, "127。0。0。1": false, "０Ｘ７ｆ．１": false, "①.0.0.①": false, "127.0.0.1｡": false, "鏡１.example": true, "１.鏡": true, "münchen.example": true,
+		"１２７.0.0.1": false, "127。0。0。1": false, "０Ｘ７ｆ．１": false, "①.0.0.①": false, "127.0.0.1｡": false,
+		"127.0.0\u200b.1": false, "127.0.0.1\u00ad": false, "127\u2060.0.0.1": false, "127.0.0.\ufe001": false, "local\u00adhost": false, "ｌocalhost": false, "a.LOCAL\u034fHOST.": false,
+		"a.localhost": true, "मराठी.example": true, "鏡１.example": true, "１.鏡": true, "münchen.example": true,
 		"127.0.0.1": true, "[::1]": true, "[::ffff:127.0.0.1]": true, "1.example": true, "0x7f.example": true, "a1": true, "0xyz": true,
 	} {
 		s := script(t, map[string]string{
@@ -294,6 +297,31 @@ func TestC37_SpellingsOfAddresses(t *testing.T) {
 		})
 		if _, err := flow(t).Inspect(t.Context(), s.URL+"/mcp"); errors.Is(err, oauth.ErrUnsafeURL) == used {
 			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
+// Without the check of spellings, a proxy would be asked for an address of its own machine, because
+// net/http drops characters that cannot be seen.
+func TestC37_SpellingsAtAProxy(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"127.0.0\u200b.1", "127.0.0.1\u00ad", "local\u2060host"} {
+		var asked []string
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.Method+" "+r.Host)
+			w.WriteHeader(http.StatusBadGateway)
+		}))
+		s := script(t, map[string]string{"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["https://` + host + `"]}`})
+		web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: func(r *http.Request) (*url.URL, error) {
+			if r.URL.Scheme == "http" {
+				return nil, nil
+			}
+			return url.Parse(proxy.URL)
+		}}}
+		_, err := flow(t, oauth.HTTPClient(web)).Inspect(t.Context(), s.URL+"/mcp")
+		proxy.Close()
+		if !errors.Is(err, oauth.ErrUnsafeURL) || len(asked) > 0 {
+			t.Errorf("%q: %v; the proxy was asked %q", host, err, asked)
 		}
 	}
 }

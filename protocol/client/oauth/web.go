@@ -217,13 +217,17 @@ func (w *web) check(address string) (*url.URL, error) {
 }
 
 // isOddAddress reports whether a host is neither a name nor an address of package netip, because its last
-// part is a number. Browsers and proxies take it for an IPv4 address, such as 127.1 or 0x7f000001.
+// part is a number. Browsers and proxies take it for an IPv4 address, such as 127.1 or 0x7f000001. It also
+// reports whether a host is localhost only in the spelling that net/http gives it.
 func isOddAddress(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
 	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Map(inASCII, host), "."))
-	last := host[strings.LastIndexByte(host, '.')+1:]
+	plain := strings.ToLower(strings.TrimSuffix(strings.Map(inASCII, host), "."))
+	if isLocalhost(plain) {
+		return !isLocalhost(host)
+	}
+	last := plain[strings.LastIndexByte(plain, '.')+1:]
 	digits := "0123456789"
 	if hex, ok := strings.CutPrefix(last, "0x"); ok {
 		last, digits = hex, digits+"abcdef"
@@ -232,9 +236,12 @@ func isOddAddress(host string) bool {
 }
 
 // inASCII returns the ASCII character that net/http and browsers use in place of a character of an
-// address, such as a full-width digit. It returns 0 for each number, and other characters as they are.
+// address, such as a full-width digit. It returns 0 for each number, -1 for characters that cannot be
+// seen, such as a soft hyphen, and other characters as they are.
 func inASCII(r rune) rune {
 	switch {
+	case unicode.In(r, unicode.Cf, unicode.Mn): // IDNA drops most of them
+		return -1
 	case unicode.IsNumber(r):
 		return '0'
 	case r == '。' || r == '｡':
