@@ -162,7 +162,7 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string, 
 	}
 	failed := a.object(&r)
 	if a.status/100 != 2 || failed != nil || r.ClientID == "" {
-		return registration{}, w.notRegistered(m, a, cleaned(r.Code), cleaned(r.Text), redirect)
+		return registration{}, w.notRegistered(m, a, a.shown(r.Code), a.shown(r.Text), redirect)
 	}
 	kept := registration{ClientID: r.ClientID, Secret: r.Secret, Method: r.Method, Redirect: redirect}
 	if expires := seconds(r.Expires); expires > 0 {

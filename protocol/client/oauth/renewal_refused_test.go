@@ -1,6 +1,10 @@
 package oauth_test
 
 import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -85,40 +89,70 @@ func TestRenewalRefusals(t *testing.T) {
 	}
 }
 
-// An authorization server may repeat a secret that it refuses. The error does not.
+// An authorization server may repeat the secrets of a request that it refuses. The error does not.
 func TestRefusalWithSecrets(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	echo := oauth.HTTPClient(&http.Client{Transport: echoing{}})
-	f := flow(t, (&user{}).browser(t), echo)
-	_, err := f.Login(t.Context(), s.url)
-	if !errors.Is(err, oauth.ErrDenied) || !strings.Contains(err.Error(), "Invalid authorization code: (hidden), (hidden)") {
-		t.Errorf("%v", err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f = flow(t, echo, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "canary-secret", Method: "client_secret_post"}))
-	if _, err = f.Login(t.Context(), s.url); !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), "canary") {
-		t.Errorf("%v", err)
+	robot := func(c oauth.Credentials) []oauth.Option {
+		c.ID = "robot"
+		return []oauth.Option{oauth.ClientCredentials(), oauth.Registered(c)}
+	}
+	const secret = "canary/secret+&: " // other characters in the body
+	for name, opts := range map[string][]oauth.Option{
+		"code":             nil,
+		"secret":           robot(oauth.Credentials{Secret: secret, Method: "client_secret_post"}),
+		"secret in header": robot(oauth.Credentials{Secret: secret, Method: "client_secret_basic"}),
+		"client assertion": robot(oauth.Credentials{Key: key, Method: "private_key_jwt"}),
+		"assertion":        {oauth.Assertion(func(context.Context, string, string) (string, error) { return "canary assertion", nil })},
+		"proof":            {oauth.DPoP(nil, true)},
+		"initial token":    {oauth.Register(oauth.Metadata{InitialToken: "canary token"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, echo := open(t), &echoing{}
+			if name == "initial token" {
+				echo.all = true
+			}
+			_, err := flow(t, append(opts, (&user{}).browser(t), oauth.HTTPClient(&http.Client{Transport: echo}))...).Login(t.Context(), s.url)
+			if err == nil || !strings.Contains(err.Error(), "(hidden)") || len(echo.sent) == 0 {
+				t.Fatalf("%v; sent %q", err, echo.sent)
+			}
+			for _, secret := range echo.sent {
+				if len(secret) > 7 && strings.Contains(err.Error(), secret) {
+					t.Errorf("%q is in the error: %v", secret, err)
+				}
+			}
+		})
 	}
 }
 
 // echoing is an authorization server that repeats the secrets of a token request in its refusal.
-type echoing struct{}
+type echoing struct {
+	all  bool     // it also refuses to register clients
+	sent []string // the secrets of the request, in all forms
+}
 
-func (echoing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Path != "/token" {
+func (e *echoing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/token" && (r.URL.Path != "/register" || !e.all) {
 		return http.DefaultTransport.RoundTrip(r)
 	}
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	form, err := url.ParseQuery(string(text))
-	if err != nil {
-		return nil, err
+	form, _ := url.ParseQuery(string(text)) // fails for JSON
+	for _, name := range []string{"code", "code_verifier", "client_secret", "client_assertion", "assertion"} {
+		e.sent = append(e.sent, form.Get(name), url.QueryEscape(form.Get(name)))
 	}
-	answer, err := json.Marshal(map[string]string{
-		"error": "invalid_grant", "error_description": "Invalid authorization code: " + form.Get("code") + ", " + form.Get("code_verifier") + form.Get("client_secret"),
-	})
+	_, password, _ := r.BasicAuth()
+	plain, _ := url.QueryUnescape(password)
+	_, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	e.sent = append(e.sent, password, plain, credentials, r.Header.Get("DPoP"))
+	e.sent = slices.DeleteFunc(e.sent, func(secret string) bool { return secret == "" })
+	answer, err := json.Marshal(map[string]string{"error": "wrong: " + e.sent[0], "error_description": "Got " + strings.Join(e.sent, ", ")})
 	return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader(string(answer))), Request: r}, err
 }
 

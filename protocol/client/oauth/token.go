@@ -200,27 +200,36 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		case a.status/100 == 2 && t.Code == "":
 			return nil, fmt.Errorf("%w: the token endpoint's answer has no access_token", ErrDenied)
 		}
-		return nil, &refusedError{a.status, cleaned(t.Code), cleaned(withoutSecrets(t.Description, e, form))}
+		return nil, &refusedError{a.status, a.shown(t.Code), a.shown(t.Description)}
 	}
 }
 
-// withoutSecrets hides the secrets of a request in the text of its answer. Some token endpoints repeat a
-// code or a refresh token that they refuse.
-func withoutSecrets(text string, e *endpoint, form url.Values) string {
-	secrets := []string{e.client.Secret}
-	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "subject_token"} {
-		secrets = append(secrets, form.Get(name))
-	}
-	for _, secret := range secrets {
-		if len(secret) >= minSecret {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return text
-}
+// secretParams are the parameters of a token request that are secret.
+var secretParams = []string{"code", "code_verifier", "refresh_token", "assertion", "subject_token", "client_secret", "client_assertion", "token"}
 
 // minSecret is the length of the shortest text that is hidden. Shorter ones can be parts of words.
 const minSecret = 8
+
+// secretsOf returns the secrets of a request, as they are and as they are encoded in its body. The
+// longest is first, because it may contain others.
+func secretsOf(header http.Header, body []byte) []string {
+	_, credentials, _ := strings.Cut(header.Get("Authorization"), " ")
+	secrets := []string{credentials, header.Get("DPoP")}
+	if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil {
+		_, secret, _ := strings.Cut(string(pair), ":")
+		secrets = append(secrets, secret)
+	}
+	form, _ := url.ParseQuery(string(body)) // a body of JSON has none of these parameters
+	for _, name := range secretParams {
+		secrets = append(secrets, form.Get(name))
+	}
+	for _, secret := range secrets {
+		plain, _ := url.QueryUnescape(secret)
+		secrets = append(secrets, plain, url.QueryEscape(secret))
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return slices.DeleteFunc(secrets, func(secret string) bool { return len(secret) < minSecret })
+}
 
 // setResource adds the resource that a token is for to a request to an issuer (RFC 8707).
 func (f *Flow) setResource(request url.Values, issuer, resource string) {

@@ -258,6 +258,17 @@ type answer struct {
 	header http.Header
 	body   []byte
 	took   time.Duration
+
+	secrets []string // of the request
+}
+
+// shown returns a text of the answer in the form of cleaned. It hides the secrets of the request, which
+// some authorization servers repeat when they refuse it.
+func (a *answer) shown(text string) string {
+	for _, secret := range a.secrets {
+		text = strings.ReplaceAll(text, secret, "(hidden)")
+	}
+	return cleaned(text)
 }
 
 // object decodes a JSON object.
@@ -317,7 +328,7 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 	if len(text) > maxAnswer {
 		return nil, fmt.Errorf("%w: %s answers with more than 1 MiB", ErrUnavailable, u.Redacted())
 	}
-	return &answer{resp.StatusCode, resp.Header, text, time.Since(start)}, nil
+	return &answer{resp.StatusCode, resp.Header, text, time.Since(start), secretsOf(header, body)}, nil
 }
 
 // byProxy determines whether a request uses a proxy. If it does, the dialed address is the proxy's,
