@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -453,6 +454,7 @@ type gitHub struct {
 	more string // members of a good answer; set before start
 }
 
+// answers sets the code of its refusals, or their status and body with a space between.
 func (g *gitHub) answers(code string) { g.code.Store(&code) }
 
 func (g *gitHub) start(t *testing.T) authserver.Provider {
@@ -465,7 +467,14 @@ func (g *gitHub) start(t *testing.T) authserver.Provider {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if code := *g.code.Load(); code != "" {
+		code := *g.code.Load()
+		if status, body, ok := strings.Cut(code, " "); ok {
+			n, _ := strconv.Atoi(status)
+			w.WriteHeader(n)
+			_, _ = io.WriteString(w, body)
+			return
+		}
+		if code != "" {
 			_, _ = io.WriteString(w, `{"error":"`+code+`","error_description":"no"}`)
 			return
 		}

@@ -198,6 +198,44 @@ func TestBroker_UserInfo(t *testing.T) {
 	}
 }
 
+// A provider may refuse a refresh token or a code in a format of its own. The user then has to log in
+// again. Anything that may be of a proxy, or blame this program, ends nothing.
+func TestBroker_RefusalsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for refusal, final := range map[string]bool{
+		`400 {"error":"Bad Request","status":400,"message":"Invalid refresh token"}`: true, // Twitch
+		`400 {"error":{"message":"expired","type":"OAuthException","code":190}}`:     true, // Facebook
+		`401 {"status":"BAD_REFRESH_TOKEN"}`:                                         true,
+		`200 {"ok":false,"error":"invalid_refresh_token"}`:                           true, // Slack
+		`200 {"error":"invalid_code"}`:                                               true, // Zoho
+		`400 <html>`:                                                                 false,
+		`403 {"message":"blocked"}`:                                                  false,
+		`404 {"message":"no such page"}`:                                             false,
+		`429 {"message":"slow down"}`:                                                false,
+		`200 {"ok":false,"error":"internal_error"}`:                                  false,
+		`401 {"error":"invalid_client"}`:                                             false,
+		`400 {"error":"invalid_request"}`:                                            false,
+		`400 {"error":"temporarily_unavailable"}`:                                    false,
+	} {
+		hub := &gitHub{}
+		s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
+		id := s.register(plainClient)
+		access, _ := s.browser().enter(id)
+		hub.answers(refusal)
+		want, ended := http.StatusServiceUnavailable, 0
+		if final {
+			want, ended = http.StatusUnauthorized, 1
+			b := s.browser()
+			if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); a.status != http.StatusForbidden || a.to != nil {
+				t.Errorf("%s at the callback: %d %v", refusal, a.status, a.to)
+			}
+		}
+		if got := s.status(access); got != want || s.happened(authserver.UpstreamEnded) != ended {
+			t.Errorf("%s: the guard answers %d, want %d", refusal, got, want)
+		}
+	}
+}
+
 // Metadata larger than a megabyte is not read completely.
 func TestBroker_LongMetadata(t *testing.T) {
 	t.Parallel()

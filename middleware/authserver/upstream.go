@@ -202,23 +202,31 @@ func (b *broker) post(ctx context.Context, meta *upstreamMetadata, address strin
 	return b.do(r, into)
 }
 
-// refusal returns the error of an answer without a token. Some providers, such as GitHub, answer an
-// error with status 200 and with codes of their own. Others, such as Entra ID, use codes of OpenID
-// Connect if a refresh token is not enough any longer. If the code or token is not valid any longer,
-// the error is errRefused. If the provider is away, it wraps errAway. Atlassian refuses a refresh token
-// with unauthorized_client; a client that may not refresh any longer has lost its tokens, too.
-func (a *upstreamAnswer) refusal(status int, grantType string) error {
+// refusal returns the error of an answer without a token. Some providers, such as GitHub, Slack and
+// Zoho, answer an error with status 200 and with codes of their own. Others, such as Entra ID, use codes
+// of OpenID Connect if a refresh token is not enough any longer. If the code or token is not valid any
+// longer, the error is errRefused. If the provider is away, it wraps errAway. Atlassian refuses a refresh
+// token with unauthorized_client; a client that may not refresh any longer has lost its tokens, too.
+// isJSON reports whether the answer is from the provider itself, and not a page of a proxy. A provider
+// may then refuse in a format of its own, such as Twitch and Facebook.
+func (a *upstreamAnswer) refusal(status int, grantType string, isJSON bool) error {
 	code := a.code()
 	if code == "unauthorized_client" && grantType == grantRefresh {
 		return errRefused
 	}
 	switch code {
-	case "invalid_grant", "bad_verification_code", "bad_refresh_token", "interaction_required", "consent_required", "login_required":
+	case "invalid_grant", "bad_verification_code", "bad_refresh_token", "interaction_required", "consent_required", "login_required",
+		"invalid_refresh_token", "token_expired", "token_revoked", "invalid_code":
 		return errRefused
-	case "", "server_error", "temporarily_unavailable":
+	case "server_error", "temporarily_unavailable":
 		return fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, code)
+	case "invalid_client", "invalid_request", "invalid_scope", "invalid_target", "unauthorized_client", "unsupported_grant_type", "incorrect_client_credentials":
+	default:
+		if isJSON && (status == http.StatusBadRequest || status == http.StatusUnauthorized) {
+			return errRefused
+		}
 	}
-	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+	if code == "" || status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
 		return fmt.Errorf("%w: its token endpoint answers %d", errAway, status)
 	}
 	return fmt.Errorf("authserver: the provider's token endpoint refuses this program: %d %s", status, shownText(code))
@@ -230,15 +238,20 @@ func (b *broker) token(ctx context.Context, form url.Values) (*upstreamAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	a := &upstreamAnswer{}
-	status, err := b.post(ctx, meta, meta.Token, form, a)
-	switch {
-	case err != nil:
+	var text json.RawMessage // nil if it is not JSON
+	status, err := b.post(ctx, meta, meta.Token, form, &text)
+	if err != nil {
 		return nil, err
+	}
+	a := &upstreamAnswer{}
+	isJSON := json.Unmarshal(text, a) == nil
+	switch {
+	case status == http.StatusOK && !isJSON:
+		return nil, fmt.Errorf("%w: its answer is not JSON", errAway)
 	case status == http.StatusOK && a.Access != "":
 		return a, nil
 	}
-	return nil, a.refusal(status, form.Get("grant_type"))
+	return nil, a.refusal(status, form.Get("grant_type"), isJSON)
 }
 
 // giveBack revokes the provider's tokens, if the provider supports that.
