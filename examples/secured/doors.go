@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -80,8 +81,8 @@ func (c choice) check() error {
 }
 
 // open returns the door. resource is the URL of this server for clients, and private is the URL of
-// its private port.
-func (c choice) open(ctx context.Context, resource, private string) (*door, error) {
+// its private port. Logins are logged to out.
+func (c choice) open(ctx context.Context, resource, private string, out io.Writer) (*door, error) {
 	origin := strings.TrimSuffix(resource, "/mcp")
 	switch {
 	case c.own:
@@ -89,9 +90,9 @@ func (c choice) open(ctx context.Context, resource, private string) (*door, erro
 			authserver.User{Subject: "ann", Name: "Ann, who may write"},
 			authserver.User{Subject: "bob", Name: "Bob, who may read", Scopes: []string{readNotes}},
 		)
-		return c.ownDoor(ctx, origin, authserver.Own(users), "ann or bob, on a page of this server")
+		return c.ownDoor(ctx, out, origin, authserver.Own(users), "ann or bob, on a page of this server")
 	case c.broker != "":
-		return c.ownDoor(ctx, origin, authserver.Broker(authserver.Provider{
+		return c.ownDoor(ctx, out, origin, authserver.Broker(authserver.Provider{
 			Issuer: c.broker, ClientID: os.Getenv("SECURED_CLIENT_ID"), ClientSecret: os.Getenv("SECURED_CLIENT_SECRET"),
 		}), "a user of "+c.broker)
 	case c.issuer != "":
@@ -101,11 +102,17 @@ func (c choice) open(ctx context.Context, resource, private string) (*door, erro
 }
 
 // ownDoor returns a door with an authorization server in this program.
-func (c choice) ownDoor(ctx context.Context, origin string, mode authserver.Mode, who string) (*door, error) {
-	opts := []authserver.Option{authserver.Scopes(
-		authserver.Scope{Name: readNotes, Text: "Read your notes", Default: true},
-		authserver.Scope{Name: writeNotes, Text: "Write notes in your name", Implies: []string{readNotes}},
-	)}
+func (c choice) ownDoor(ctx context.Context, out io.Writer, origin string, mode authserver.Mode, who string) (*door, error) {
+	log := slog.New(slog.NewJSONHandler(out, nil))
+	opts := []authserver.Option{
+		authserver.Scopes(
+			authserver.Scope{Name: readNotes, Text: "Read your notes", Default: true},
+			authserver.Scope{Name: writeNotes, Text: "Write notes in your name", Implies: []string{readNotes}},
+		),
+		authserver.OnEvent(func(ctx context.Context, e authserver.Event) { // the reason has the reference that an error page shows
+			log.InfoContext(ctx, string(e.Kind), "subject", e.Subject, "client", e.ClientID, "remote", e.Remote, "reason", e.Reason)
+		}),
+	}
 	d := new(door)
 	if c.store != "" {
 		key, err := base64.StdEncoding.DecodeString(os.Getenv("SECURED_SEAL"))

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -45,6 +48,25 @@ func TestOwnAuth(t *testing.T) {
 	who, err := client.Call[Identity](t.Context(), c, "whoami", nil)
 	if err != nil || who.Subject != "bob" || !slices.Equal(who.Scopes, []string{readNotes}) || slices.Contains(tools, "add_note") {
 		t.Errorf("%+v, %v; %v", who, err, tools)
+	}
+}
+
+// The log has the reference that an error page shows, with the reason.
+func TestErrorPage(t *testing.T) {
+	t.Parallel()
+	p := startBy(t, func(address string) (string, []string) { return address, []string{"--own-auth"} })
+	resp, err := http.Get(strings.TrimSuffix(p.url, "/mcp") + "/authorize?client_id=nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`Reference: (\w+)`).FindSubmatch(page)
+	if shown == nil || !strings.Contains(p.out.String(), "unknown client ("+string(shown[1])+")") {
+		t.Errorf("%d %s\n%s", resp.StatusCode, page, p.out)
 	}
 }
 
@@ -125,7 +147,7 @@ func TestChoose(t *testing.T) {
 func TestSeal(t *testing.T) {
 	for _, key := range []string{"", "c2hvcnQ=", "not base64"} {
 		t.Setenv("SECURED_SEAL", key)
-		_, err := choice{own: true, store: "file:" + filepath.Join(t.TempDir(), "logins")}.open(t.Context(), "http://127.0.0.1:1/mcp", "")
+		_, err := choice{own: true, store: "file:" + filepath.Join(t.TempDir(), "logins")}.open(t.Context(), "http://127.0.0.1:1/mcp", "", io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "SECURED_SEAL") {
 			t.Errorf("%q: %v", key, err)
 		}

@@ -78,7 +78,7 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 		return err
 	}
 	at := "http://" + private.Addr().String()
-	door, err := chosen.open(ctx, "http://"+address+"/mcp", at)
+	door, err := chosen.open(ctx, "http://"+address+"/mcp", at, out)
 	if err != nil {
 		return errors.Join(err, private.Close())
 	}
