@@ -79,7 +79,7 @@ func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http
 	}
 	for tried := (attempts{met: &at.met}); ; {
 		tried.proven = s.nonces.of(r.URL.String())
-		resp, err := s.send(c, r, g, tried.proven)
+		resp, err := s.send(w.watch(r.Context()), c, r, g, tried.proven)
 		if err != nil {
 			return nil, err
 		}
@@ -104,9 +104,10 @@ func (s *site) located(err error) error {
 	return err
 }
 
-// send sends a clone of the request, with the token of g if g is not nil. nonce is for the proof.
-func (s *site) send(c *http.Client, r *http.Request, g *live, nonce string) (*http.Response, error) {
-	sent := r.Clone(r.Context())
+// send sends a clone of the request with ctx, and with the token of g if g is not nil. nonce is for the
+// proof.
+func (s *site) send(ctx context.Context, c *http.Client, r *http.Request, g *live, nonce string) (*http.Response, error) {
+	sent := r.Clone(ctx)
 	if r.GetBody != nil {
 		body, err := r.GetBody()
 		if err != nil {

@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"unicode"
 
+	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
@@ -247,6 +250,76 @@ func TestC37_LessPublicThanTheServer(t *testing.T) {
 	if asked := home.requests(); len(asked) > 0 {
 		t.Errorf("this machine was asked %q", asked)
 	}
+}
+
+// TestC37_NameOfThisMachine checks that the name of a server on another machine cannot open this one,
+// although the name first resolves to this machine.
+func TestC37_NameOfThisMachine(t *testing.T) { //nolint:paralleltest // it replaces the resolver of the process
+	resolveToThisMachine(t)
+	const name = "http://evil.example"
+	home := script(t, map[string]string{"/prm": `{"resource":"` + name + `/mcp","authorization_servers":["` + name + `"]}`, asPath: asAt("")})
+	s := script(t, nil)
+	s.URL = name
+	direct := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address != "evil.example:80" {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+		return publicConn{conn}, err
+	}}
+	for _, transport := range []http.RoundTripper{direct, carrier{direct}} {
+		web := &http.Client{Transport: transport}
+		f := flow(t, oauth.HTTPClient(web), oauth.Plain("evil.example"))
+		for path, text := range map[string]string{
+			"/mcp":  `401|challenge Bearer resource_metadata="` + home.URL + `/prm"`,
+			prmPath: `{"resource":"URL/mcp","authorization_servers":["` + home.URL + `"]}`,
+		} {
+			s.set(map[string]string{"/mcp": "401|challenge Bearer", path: text})
+			if _, err := f.Inspect(t.Context(), name+"/mcp"); !errors.Is(err, oauth.ErrUnsafeURL) {
+				t.Errorf("%T, Inspect: %v", transport, err)
+			}
+			if _, err := client.Connect(t.Context(), client.HTTP(name+"/mcp", client.HTTPClient(web), f.HTTP())); !errors.Is(err, oauth.ErrUnsafeURL) {
+				t.Errorf("%T, Connect: %v", transport, err)
+			}
+		}
+	}
+	if asked := home.requests(); len(asked) > 0 {
+		t.Errorf("this machine was asked %q", asked)
+	}
+}
+
+// resolveToThisMachine makes all names resolve to 127.0.0.1.
+func resolveToThisMachine(t *testing.T) {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for query := make([]byte, 512); ; {
+			n, from, err := server.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			end := 12 + bytes.IndexByte(query[12:n], 0) + 5 // of the question: a name, its type and its class
+			answer := slices.Concat(query[:2], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[12:end])
+			if query[end-3] == 1 { // the type A
+				answer[7] = 1
+				answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
+			}
+			_, _ = server.WriteTo(answer, from)
+		}
+	})
+	former := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+	t.Cleanup(func() {
+		net.DefaultResolver = former
+		_ = server.Close()
+		served.Wait()
+	})
 }
 
 // carrier is a RoundTripper that is not known.

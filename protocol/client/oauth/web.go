@@ -11,10 +11,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -34,8 +36,9 @@ type web struct {
 	server string
 	steps  *[]Step // steps so far; nil if they are not recorded
 
-	lowest reach        // the least public class of addresses that may be dialed
-	client *http.Client // nil before the first request
+	lowest    reach        // the least public class of addresses that may be dialed; see least
+	elsewhere atomic.Bool  // the server is on another machine
+	client    *http.Client // nil before the first request
 }
 
 // newWeb returns a web with the client of the connection, unless an option sets another client.
@@ -135,6 +138,26 @@ func isLoopback(host string) bool {
 	return isLocalhost(host) || err == nil && a.Unmap().IsLoopback() // not an IPv4 address in IPv6, which may leave the machine
 }
 
+// watch returns the context for a request to the server. It notes whether the server is on another
+// machine. The address of the connection shows this, because a name can resolve to this machine when
+// reachOfHost asks, and to the server when the request is sent.
+func (w *web) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		if tcp, ok := got.Conn.RemoteAddr().(*net.TCPAddr); ok && reachOf(tcp.AddrPort().Addr()) != atHome {
+			w.elsewhere.Store(true)
+		}
+	}})
+}
+
+// least returns the least public class of addresses that may be dialed. A server on another machine
+// cannot send the client to this one.
+func (w *web) least() reach {
+	if w.elsewhere.Load() {
+		return max(w.lowest, atSite)
+	}
+	return w.lowest
+}
+
 // open creates the client. Its connections are not kept, because a flow makes few requests.
 func (w *web) open(ctx context.Context) {
 	w.lowest = atLarge
@@ -162,7 +185,7 @@ func (w *web) guarded(t *http.Transport) *http.Transport {
 	dial := guarded.DialContext
 	guarded.DialTLSContext = nil
 	guarded.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		lowest := w.lowest
+		lowest := w.least()
 		if proxied, _ := ctx.Value(proxiedKey{}).(bool); proxied {
 			lowest = atNowhere
 		}
@@ -298,7 +321,11 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 	if w.client == nil {
 		w.open(ctx)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	traced := ctx
+	if server, _ := originAndPath(w.server); server == u.Scheme+"://"+u.Host {
+		traced = w.watch(ctx)
+	}
+	r, err := http.NewRequestWithContext(traced, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsafeURL, err)
 	}
@@ -312,7 +339,7 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 		if err != nil {
 			return nil, err
 		}
-	} else if reachOfHost(ctx, u.Hostname()) < w.lowest { // a RoundTripper of the program dials by itself
+	} else if reachOfHost(ctx, u.Hostname()) < w.least() { // a RoundTripper of the program dials by itself
 		return nil, fmt.Errorf("%w: the address of %s is not as public as the server", ErrUnsafeURL, u.Hostname())
 	}
 	start := time.Now()
@@ -344,7 +371,7 @@ func (w *web) byProxy(r *http.Request, t *http.Transport) (*http.Request, error)
 	if err != nil || proxy == nil {
 		return r, nil //nolint:nilerr // the request itself will fail with it
 	}
-	if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil && reachOf(a) < w.lowest || isLocalhost(r.URL.Hostname()) && w.lowest > atHome {
+	if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil && reachOf(a) < w.least() || isLocalhost(r.URL.Hostname()) && w.least() > atHome {
 		return nil, fmt.Errorf("%w: the address %s is not as public as the server", ErrUnsafeURL, r.URL.Hostname())
 	}
 	return r.WithContext(context.WithValue(r.Context(), proxiedKey{}, true)), nil
