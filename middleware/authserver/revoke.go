@@ -104,6 +104,7 @@ func (s *Server) introspect(ctx context.Context, token string) (map[string]any, 
 		}
 		claims := s.claimsOf(t.reference, t.grant, t.grant.Scopes, t.grant.Rotated)
 		delete(claims, "jti")
+		delete(claims, "aud") // a resource server must not accept a refresh token as an access token
 		claims["active"], claims["exp"] = true, t.grant.expires(s.lives.Refresh).Unix()
 		return claims, nil
 	}

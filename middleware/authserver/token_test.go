@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
 )
 
@@ -351,7 +352,8 @@ func TestRevoke(t *testing.T) {
 func TestIntrospect(t *testing.T) {
 	t.Parallel()
 	rs := authserver.Client{ID: "rs", SecretDigest: secretClient("").SecretDigest, Method: "client_secret_post", Introspects: true}
-	s := open(t, nil, authserver.Clients(rs, secretClient("client_secret_post")))
+	basic := authserver.Client{ID: "basic", SecretDigest: rs.SecretDigest, Introspects: true}
+	s := open(t, nil, authserver.Clients(rs, basic, secretClient("client_secret_post")))
 	id := s.register(plainClient)
 	access, refresh := s.grant(id, "ann")
 	if a := s.post("/introspect", encoded([]string{"client_id", "conf:1", "client_secret", "s3cret:& ", "token", access})); a.status != http.StatusForbidden || a.text(t, "error") != "unauthorized_client" || strings.Contains(a.body, "active") {
@@ -367,8 +369,16 @@ func TestIntrospect(t *testing.T) {
 	if v["active"] != true || v["sub"] != "ann" || v["client_id"] != id || v["aud"] != s.resource || v["scope"] != "notes:read notes:write" || v["iss"] != s.issuer || v["token_type"] != "Bearer" || v["team"] != "red" {
 		t.Errorf("%v", v)
 	}
-	if v := ask(refresh); v["active"] != true || v["sub"] != "ann" {
+	if v := ask(refresh); v["active"] != true || v["sub"] != "ann" || v["aud"] != nil {
 		t.Errorf("%v", v)
+	}
+	guard := auth.Bearer(&auth.Introspection{
+		Endpoint: s.issuer + "/introspect", ClientID: "basic", ClientSecret: "s3cret:& ", Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+	}, auth.Resource(s.resource))
+	for token, want := range map[string]bool{access: true, refresh: false} { // a refresh token is for this server alone
+		if p, err := guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + token}}); (err == nil) != want {
+			t.Errorf("a resource server: %+v, %v", p, err)
+		}
 	}
 	if a := s.post("/introspect", encoded([]string{"client_id", id, "token", access})); a.status != http.StatusUnauthorized {
 		t.Errorf("a public client: %d %s", a.status, a.body)
