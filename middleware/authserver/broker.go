@@ -135,10 +135,14 @@ func (b *broker) bind(s *Server) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if p.Issuer != "" {
-		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.client}
+		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.client, Algorithms: identityAlgorithms}
 	}
 	return nil
 }
+
+// identityAlgorithms are the algorithms of ID tokens. The provider's operator chooses one, and a client
+// cannot. All are asymmetric, because ID tokens are checked with published keys.
+var identityAlgorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 // isConfidential reports whether others cannot read what is sent to an address: it is https, or http on
 // loopback.

@@ -1,6 +1,11 @@
 package authserver_test
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/middleware/authserver"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -21,6 +29,7 @@ import (
 type provider struct {
 	url  string
 	keys *testkit.Issuer
+	sign func(claims map[string]any) string // of ID tokens; set before the first request
 
 	mu     sync.Mutex // guards the fields below
 	nonce  string
@@ -35,6 +44,7 @@ type provider struct {
 func newProvider(t *testing.T) *provider {
 	t.Helper()
 	p := &provider{keys: testkit.IdP(t), life: 3600, user: http.StatusOK}
+	p.sign = p.keys.Sign
 	mux := http.NewServeMux()
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)
@@ -63,7 +73,7 @@ func newProvider(t *testing.T) *provider {
 	answer("POST /token", func(*http.Request) (int, map[string]any) {
 		claims := map[string]any{"iss": p.url, "sub": "ann", "aud": "shop", "nonce": p.nonce, "exp": time.Now().Add(time.Minute).Unix()}
 		maps.Copy(claims, p.claims)
-		tokens := map[string]any{"access_token": "upstream", "token_type": "Bearer", "expires_in": p.life, "id_token": p.keys.Sign(claims)}
+		tokens := map[string]any{"access_token": "upstream", "token_type": "Bearer", "expires_in": p.life, "id_token": p.sign(claims)}
 		maps.Copy(tokens, p.tokens)
 		return http.StatusOK, tokens
 	})
@@ -127,6 +137,46 @@ func TestBroker_AuthorizedParty(t *testing.T) {
 		if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); (a.to != nil) != tt.in {
 			t.Errorf("%s: %d %v %s", name, a.status, a.to, a.body)
 		}
+	}
+}
+
+// An ID token may have any signature of a published key: a realm of Keycloak has the algorithm that its
+// operator has chosen.
+func TestBroker_SignatureOfIDTokens(t *testing.T) {
+	t.Parallel()
+	ec, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for method, key := range map[jwt.SigningMethod]crypto.Signer{jwt.SigningMethodES384: ec, jwt.SigningMethodRS512: rsaKey, jwt.SigningMethodPS384: rsaKey} {
+		jwk, err := jwkset.NewJWKFromKey(key.Public(), jwkset.JWKOptions{Metadata: jwkset.JWKMetadataOptions{KID: "k"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(jwkset.JWKSMarshal{Keys: []jwkset.JWKMarshal{jwk.Marshal()}})
+		}))
+		p := newProvider(t)
+		p.meta = map[string]any{"jwks_uri": set.URL}
+		p.sign = func(claims map[string]any) string {
+			token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
+			token.Header["kid"] = "k"
+			text, err := token.SignedString(key)
+			if err != nil {
+				t.Error(err)
+			}
+			return text
+		}
+		s := p.site(t)
+		b := s.browser()
+		if a := b.do(http.MethodGet, b.arrive(s.register(plainClient)).to.String(), nil); a.to == nil {
+			t.Errorf("%s: %d %s %v", method.Alg(), a.status, a.body, s.events)
+		}
+		set.Close()
 	}
 }
 
