@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,38 +139,53 @@ func (l *listener) listen(ctx context.Context, earlier string) (*reception, erro
 	if !strings.HasPrefix(l.path, "/") {
 		return nil, fmt.Errorf("the path %q of the redirect URI does not begin with a slash", l.path)
 	}
-	var config net.ListenConfig
-	on := func(host string, port int) (net.Listener, error) {
-		return config.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	}
-	var first net.Listener
+	var listeners []net.Listener
 	err := errors.New("no port")
 	if u, failed := url.Parse(earlier); failed == nil && l.port == 0 && u.Hostname() == l.host && u.Path == l.path {
 		if port, failed := strconv.Atoi(u.Port()); failed == nil {
-			first, err = on("127.0.0.1", port)
+			listeners, err = l.on(ctx, port)
 		}
 	}
 	if err != nil {
-		if first, err = on("127.0.0.1", l.port); err != nil {
+		if listeners, err = l.on(ctx, l.port); err != nil {
 			return nil, fmt.Errorf("listening for the browser: %w (another program uses the port: end it, or choose another)", err)
 		}
 	}
-	address, _ := first.Addr().(*net.TCPAddr)
+	address, _ := listeners[0].Addr().(*net.TCPAddr)
 	r := &reception{
 		listener: l, ctx: ctx, awaited: make(chan struct{}), came: make(chan url.Values, 1), verdict: make(chan struct{}), shown: make(chan struct{}),
 		redirect: "http://" + net.JoinHostPort(l.host, strconv.Itoa(address.Port)) + l.path,
 	}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ErrorLog: nil}
-	listeners := []net.Listener{first}
-	if l.host == "localhost" {
-		if second, err := on("::1", address.Port); err == nil {
-			listeners = append(listeners, second)
-		}
-	}
 	for _, each := range listeners {
 		r.served.Go(func() { _ = r.server.Serve(each) }) // ends with Close
 	}
 	return r, nil
+}
+
+// on listens on a port of 127.0.0.1, and for localhost also of ::1. Browsers try ::1 first, so a program
+// that has the port there would receive the response.
+func (l *listener) on(ctx context.Context, port int) ([]net.Listener, error) {
+	var config net.ListenConfig
+	first, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil || l.host != "localhost" || !hasIPv6() {
+		return []net.Listener{first}, err
+	}
+	address, _ := first.Addr().(*net.TCPAddr)
+	second, err := config.Listen(ctx, "tcp", net.JoinHostPort("::1", strconv.Itoa(address.Port)))
+	if err != nil {
+		return nil, errors.Join(err, first.Close())
+	}
+	return []net.Listener{first, second}, nil
+}
+
+// hasIPv6 reports whether the machine has the address ::1.
+func hasIPv6() bool {
+	all, _ := net.InterfaceAddrs() // without them there is none
+	return slices.ContainsFunc(all, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		return ok && network.IP.Equal(net.IPv6loopback)
+	})
 }
 
 // Receive waits for the browser's response.

@@ -132,6 +132,13 @@ func TestListenerPort(t *testing.T) {
 	if where, err := oauth.Listener(oauth.Port(address.Port)).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "another program uses the port") {
 		t.Errorf("%s, %v", where, err)
 	}
+	if six, err := net.Listen("tcp", "[::1]:0"); err == nil { // a browser finds localhost there first
+		defer func() { _ = six.Close() }()
+		address, _ = six.Addr().(*net.TCPAddr)
+		if where, err := oauth.Listener(oauth.Port(address.Port), oauth.Localhost()).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "another program uses the port") {
+			t.Errorf("on ::1: %s, %v", where, err)
+		}
+	}
 	if where, err := oauth.Listener(nil).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "is nil") {
 		t.Errorf("%s, %v", where, err)
 	}
