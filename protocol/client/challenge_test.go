@@ -1,6 +1,11 @@
 package client_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -26,6 +31,23 @@ func TestChallengeParam(t *testing.T) {
 		if got := (params{e.ChallengeParam("scope"), e.ChallengeParam("error"), e.ChallengeParam("error_description")}); got != want {
 			t.Errorf("%s: %+v", header, got)
 		}
+	}
+}
+
+// A server may repeat the token that it refuses. The error does not.
+func TestRefusedTokenIsHidden(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent := r.Header.Get("Authorization")
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="not valid: `+sent+`"`)
+		http.Error(w, "not valid: "+sent, http.StatusUnauthorized)
+	}))
+	defer web.Close()
+	token := client.BearerToken(func(context.Context) (string, error) { return "canary-token", nil })
+	_, err := client.Connect(t.Context(), client.HTTP(web.URL, token))
+	refused, ok := errors.AsType[*client.HTTPError](err)
+	if !ok || refused.Body != "not valid: Bearer (hidden)" || refused.ChallengeParam("error_description") != refused.Body || strings.Contains(err.Error(), "canary") {
+		t.Errorf("%v; %+v", err, refused)
 	}
 }
 

@@ -40,14 +40,27 @@ func newHTTPError(resp *http.Response, body []byte) *HTTPError {
 	text := strings.ToValidUTF8(string(body[:min(len(body), maxErrorText)]), "")
 	e := &HTTPError{
 		Status:     resp.StatusCode,
-		Body:       strings.TrimSpace(text),
-		Challenge:  strings.Join(resp.Header.Values("WWW-Authenticate"), ", "),
+		Body:       withoutToken(strings.TrimSpace(text), resp.Request),
+		Challenge:  withoutToken(strings.Join(resp.Header.Values("WWW-Authenticate"), ", "), resp.Request),
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
 	}
 	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
 		e.moved = movedTo(resp)
 	}
 	return e
+}
+
+// withoutToken hides the credentials of a request in the text of its answer. Some servers repeat a token
+// that they refuse, and an error is written to logs. r is nil if the caller's RoundTripper does not set it.
+func withoutToken(text string, r *http.Request) string {
+	if r == nil {
+		return text
+	}
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if len(token) < 8 { // it may be a part of words
+		return text
+	}
+	return strings.ReplaceAll(text, token, "(hidden)")
 }
 
 // movedTo returns the URL of a response after a redirect to another origin, or "".
