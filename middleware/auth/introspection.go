@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -113,6 +114,9 @@ func (c claims) introspected(audience string, now time.Time) (*transport.Princip
 	if active, _ := c["active"].(bool); !active {
 		return nil, errInactive
 	}
+	if c.isRefreshToken() {
+		return nil, &rejection{told: "a refresh token is not an access token"}
+	}
 	if expires, ok := proof.NumericDate(c["exp"]); ok && !now.Before(expires) {
 		return nil, errExpired
 	}
@@ -123,6 +127,15 @@ func (c claims) introspected(audience string, now time.Time) (*transport.Princip
 		return nil, err
 	}
 	return c.principal()
+}
+
+// isRefreshToken reports whether an answer is about a refresh token. Authorization servers also know
+// those, and some answer with the audience of the access tokens. Ory Hydra then sets "token_use",
+// Keycloak "typ", and others "token_type".
+func (c claims) isRefreshToken() bool {
+	return slices.ContainsFunc([]string{"token_use", "token_type", "typ"}, func(name string) bool {
+		return strings.HasPrefix(strings.ToLower(c.text(name)), "refresh")
+	})
 }
 
 // ask sends the token in the body, and the server's own credentials in a header. The credentials

@@ -48,6 +48,10 @@ func TestIntrospection(t *testing.T) {
 		"an array":        {`[]`, "", true},
 		"huge":            {active + `,"x":"` + strings.Repeat("x", 1<<20) + `"}`, "", true},
 		"null":            {`null`, "", false},
+		"to refresh":      {active + `,"token_use":"refresh_token"}`, "", false}, // as Ory Hydra answers
+		"Keycloak's":      {active + `,"typ":"Refresh"}`, "", false},
+		"of that type":    {active + `,"token_type":"refresh_token"}`, "", false},
+		"to access":       {active + `,"token_use":"access_token","token_type":"Bearer","typ":"Bearer"}`, "alice", false},
 		"exp is not sane": {active + `,"exp":1e300}`, "alice", false},
 	}
 	for name, tt := range tests {
