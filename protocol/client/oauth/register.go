@@ -219,17 +219,18 @@ func (w *web) clientMetadata(m *issuerMetadata, redirect string) map[string]any 
 
 func (w *web) notRegistered(m *issuerMetadata, a *answer, code, text, redirect string) error {
 	e := &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Code: code, Text: text, Err: ErrNoWay}
+	if code == "" {
+		e.Text = fmt.Sprintf("its registration endpoint answers %d", a.status)
+	}
 	switch {
-	case a.status >= 500:
+	case a.isUnavailable(code):
 		e.Err = ErrUnavailable
 	case code == "invalid_redirect_uri", code == "invalid_client_metadata" && strings.Contains(text, "redirect"):
 		e.Hint = "It does not take the redirect URI " + redirect + ": try another port or \"localhost\" (Listener(Port(n), Localhost()), or --callback-port and --callback-host)."
-	case code == "":
-		e.Text = fmt.Sprintf("its registration endpoint answers %d", a.status)
+	case code == "" && m.guessed:
+		e.Hint = "The server has no metadata about a login. If it works without a token, no login is needed. Otherwise register a client by hand, and give its client id (Registered, or --client-id)."
+	default:
 		e.Hint = "Register a client there by hand, and give its client id (Registered, or --client-id)."
-		if m.guessed {
-			e.Hint = "The server has no metadata about a login. If it works without a token, no login is needed. Otherwise register a client by hand, and give its client id (Registered, or --client-id)."
-		}
 	}
 	return e
 }

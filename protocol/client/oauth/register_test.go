@@ -68,15 +68,27 @@ func TestC14_DocumentIfSupported(t *testing.T) {
 // authorization server, and names the URI.
 func TestC17_RegistrationRefused(t *testing.T) {
 	t.Parallel()
-	s := script(t, map[string]string{
-		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
-		"/register": `400|{"error":"invalid_redirect_uri","error_description":"Web addresses only."}`,
-	})
-	const redirect = "http://127.0.0.1:3000/cb"
-	_, err := flow(t, oauth.Receive(&hosted{redirect: redirect})).Login(t.Context(), s.URL+"/mcp")
-	refused, ok := errors.AsType[*oauth.Error](err)
-	if !ok || !errors.Is(err, oauth.ErrNoWay) || refused.Code != "invalid_redirect_uri" || refused.Text != "Web addresses only." || !strings.Contains(refused.Hint, redirect) {
-		t.Errorf("%v", err)
+	const redirect, byHand = "http://127.0.0.1:3000/cb", "Register a client there by hand"
+	for refusal, want := range map[string]struct {
+		kind       error
+		code, hint string
+	}{
+		`400|{"error":"invalid_redirect_uri","error_description":"Web addresses only."}`:          {oauth.ErrNoWay, "invalid_redirect_uri", redirect},
+		`403|{"error":"insufficient_scope","error_description":"Policy 'Trusted Hosts' said no"}`: {oauth.ErrNoWay, "insufficient_scope", byHand}, // Keycloak
+		`401|{"error":"invalid_token"}`: {oauth.ErrNoWay, "invalid_token", byHand},
+		`403|`:                          {oauth.ErrNoWay, "", byHand},
+		`429|{"error":"temporarily_unavailable"}`: {oauth.ErrUnavailable, "temporarily_unavailable", ""},
+		`429|`: {oauth.ErrUnavailable, "", ""},
+		`503|`: {oauth.ErrUnavailable, "", ""},
+	} {
+		s := script(t, map[string]string{
+			"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""), "/register": refusal,
+		})
+		_, err := flow(t, oauth.Receive(&hosted{redirect: redirect})).Login(t.Context(), s.URL+"/mcp")
+		refused, ok := errors.AsType[*oauth.Error](err)
+		if !ok || !errors.Is(err, want.kind) || refused.Code != want.code || !strings.Contains(refused.Hint, want.hint) || (refused.Hint == "") != (want.hint == "") {
+			t.Errorf("%s: %v", refusal, err)
+		}
 	}
 }
 

@@ -185,7 +185,7 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		failed := a.object(&t)
 		e.nonces.learn(e.issuer.Token, a.header)
 		switch {
-		case a.status >= 500, a.status == http.StatusTooManyRequests, a.status == http.StatusRequestTimeout, unavailable(t.Code):
+		case a.isUnavailable(t.Code):
 			return nil, fmt.Errorf("%w: the token endpoint answers %d", ErrUnavailable, a.status)
 		case a.status/100 == 2 && failed == nil && strings.ContainsFunc(t.Access, func(r rune) bool { return r < ' ' || r > '~' }):
 			return nil, fmt.Errorf("%w: the token endpoint's answer has an access_token with characters that a header cannot have", ErrDenied)
@@ -254,6 +254,12 @@ func (f *Flow) resourceHint(code, issuer string) string {
 // request later (RFC 6749 §4.1.2.1). Some token endpoints use these codes with any status.
 func unavailable(code string) bool {
 	return code == "temporarily_unavailable" || code == "server_error"
+}
+
+// isUnavailable reports whether a token or registration endpoint may answer the same request later. code
+// is the error code of the answer.
+func (a *answer) isUnavailable(code string) bool {
+	return a.status >= 500 || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout || unavailable(code)
 }
 
 // post sends one request to an address of the authorization server, as the client of e.
