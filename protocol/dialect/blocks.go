@@ -141,7 +141,7 @@ var contentsMembers = rows[anyContents](
 	}),
 	decoded("blob", func(d *Dialect, c *anyContents, v []byte) *fail {
 		c.blob = true
-		return readBlob(d, &c.Data, v)
+		return readBase64(d, &c.Data, v)
 	}),
 	optional("_meta", meta, func(c *anyContents) *protocol.Meta { return &c.Meta }).only(extended),
 )
@@ -183,29 +183,24 @@ func appendContents(d *Dialect, dst []byte, c *protocol.Contents) ([]byte, error
 	return w.ended()
 }
 
-// readBase64 reads base64 in the standard alphabet with padding. An empty text is not nil.
+// readBase64 reads base64. Some programs write it in the URL-safe alphabet, such as Python servers before
+// March 2025, or without padding. An empty text is not nil.
 func readBase64(_ *Dialect, to *[]byte, v []byte) *fail {
 	if jsontext.KindOf(v) != jsontext.KindString {
 		return refuse("must be a string")
 	}
 	text, _ := jsontext.AppendString(nil, v)
-	data := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	data := make([]byte, base64.RawStdEncoding.DecodedLen(len(text)))
 	n, err := base64.StdEncoding.Decode(data, text)
 	if err != nil {
-		return refuse("must be base64 (standard alphabet, padded)")
+		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
+		n, err = base64.RawStdEncoding.Decode(data, bytes.TrimRight(text, "="))
+	}
+	if err != nil {
+		return refuse("must be base64")
 	}
 	*to = data[:n]
 	return nil
-}
-
-// readBlob is like readBase64, but also reads the URL-safe alphabet. Python servers before March
-// 2025 write resources in it.
-func readBlob(d *Dialect, to *[]byte, v []byte) *fail {
-	if readBase64(d, to, v) == nil {
-		return nil
-	}
-	v = bytes.ReplaceAll(bytes.ReplaceAll(v, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
-	return readBase64(d, to, v)
 }
 
 var annotations = pointer(object(annotationMembers))

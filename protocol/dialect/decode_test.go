@@ -230,10 +230,17 @@ func TestDecodeResult(t *testing.T) {
 		{all, "tools/call", `{"content":[{"type":"text"}]}`, nil, "result.content[0].text is missing"},
 		{all, "tools/call", `{"content":[{"type":"tool_use","id":"1","name":"x","input":{}}]}`, nil, "result.content[0].type cannot stand here"},
 		{all, "tools/call", `{"content":[{"type":"resource","resource":{"uri":"a","text":"b","blob":""}}]}`, nil, "resource must have text or blob"},
-		{all, "resources/read", `{"contents":[{"uri":"a","blob":"-_8"}]}`, nil, "result.contents[0].blob must be base64"},
+		{all, "resources/read", `{"contents":[{"uri":"a","blob":"-_8=A"}]}`, nil, "result.contents[0].blob must be base64"},
 		{
-			all, "resources/read", `{"contents":[{"uri":"a","blob":"-_8="}]}`,
-			&protocol.ReadResourceResult{Contents: []protocol.Contents{{URI: "a", Data: []byte{0xfb, 0xff}}}}, "",
+			all, "resources/read", `{"contents":[{"uri":"a","blob":"-_8="},{"uri":"a","blob":"+/8"}]}`,
+			&protocol.ReadResourceResult{Contents: []protocol.Contents{{URI: "a", Data: []byte{0xfb, 0xff}}, {URI: "a", Data: []byte{0xfb, 0xff}}}}, "",
+		},
+		{all, "tools/call", `{"content":[{"type":"image","mimeType":"image/png","data":"-_8=A"}]}`, nil, "result.content[0].data must be base64"},
+		{
+			all, "tools/call", `{"content":[{"type":"image","mimeType":"image/png","data":"-_8="},{"type":"image","mimeType":"image/png","data":"+\/8"}]}`,
+			&protocol.CallToolResult{Content: []protocol.Block{
+				protocol.Image{Data: []byte{0xfb, 0xff}, MIME: "image/png"}, protocol.Image{Data: []byte{0xfb, 0xff}, MIME: "image/png"},
+			}}, "",
 		},
 		{
 			[]protocol.Revision{revE},
