@@ -90,7 +90,11 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	}
 	d, p, h := c.dialect.Load(), &protocol.CustomParams{Name: method, Raw: params}, newHow(opts)
 	if !h.rounds {
-		return c.do(ctx, d, p, h)
+		raw, err := c.do(ctx, d, p, h)
+		if err == nil && jsontext.KindOf(raw) != jsontext.KindObject {
+			return nil, fmt.Errorf("client: invalid result of %s: result must be an object", method)
+		}
+		return raw, err
 	}
 	_, raw, err := c.inRounds(ctx, d, p, h)
 	return raw, err

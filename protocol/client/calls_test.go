@@ -201,6 +201,7 @@ func TestOtherCalls(t *testing.T) {
 				}
 				f.result(m, `{"resultType":"complete","answer":42}`)
 				f.refuse(f.expect("example.com/custom"), -32000, "no", `{"why":1}`)
+				f.result(f.expect("example.com/custom"), `null`)
 				f.result(f.next(), `{}`) // ping, or its substitute
 			})
 			ctx := t.Context()
@@ -221,6 +222,9 @@ func TestOtherCalls(t *testing.T) {
 			var e *protocol.Error
 			if _, err := c.Request(ctx, "example.com/custom", nil); !errors.As(err, &e) || e.Code != -32000 {
 				t.Errorf("Request: %v", err)
+			}
+			if raw, err := c.Request(ctx, "example.com/custom", nil); err == nil || !strings.Contains(err.Error(), "result must be an object") {
+				t.Errorf("Request: %s, %v", raw, err)
 			}
 			if _, err := c.Request(ctx, "example.com/custom", json.RawMessage(`[1]`)); err == nil {
 				t.Error("params that are no object were sent")
