@@ -68,18 +68,27 @@ func TestHTTPAnswers(t *testing.T) {
 			v.stream()
 			v.event("", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"boom"}}`)
 		}, err: "boom", code: -32600},
-		"text, 400":        {answer: func(v *visit) { v.say(400, "text/plain", "Bad Request\n") }, err: "HTTP 400 Bad Request: Bad Request", status: 400},
-		"nothing, 503":     {answer: func(v *visit) { v.say(503, "", "") }, err: "HTTP 503 Service Unavailable", status: 503},
-		"a result, 500":    {answer: func(v *visit) { v.say(500, "application/json", v.answer(ok)) }, err: "HTTP 500", status: 500},
-		"202":              {answer: func(v *visit) { v.say(202, "", "") }, err: "empty body (HTTP 202)"},
-		"empty":            {answer: func(v *visit) { v.say(200, "application/json", "") }, err: "empty body"},
-		"HTML":             {answer: func(v *visit) { v.say(200, "text/html", "<html>") }, err: "not JSON (text/html)"},
-		"of another call":  {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`) }, err: "does not hold the answer"},
-		"malformed":        {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"1.0","id":`+string(v.ID)+`,"result":{}}`) }, err: "malformed answer"},
-		"an ended stream":  {answer: func(v *visit) { v.stream(); v.event("", `{"jsonrpc":"2.0","method":"x"}`) }, err: "broke before the answer"},
-		"a broken body":    {answer: func(v *visit) { v.w.Header().Set("Content-Length", "1000"); v.say(200, "application/json", "{") }, err: "unexpected EOF"},
-		"a broken stream":  {answer: func(v *visit) { v.stream(); panic(http.ErrAbortHandler) }, err: "broke before the answer"},
-		"a broken network": {answer: func(*visit) { panic(http.ErrAbortHandler) }, err: "EOF"},
+		"text, 400":     {answer: func(v *visit) { v.say(400, "text/plain", "Bad Request\n") }, err: "HTTP 400 Bad Request: Bad Request", status: 400},
+		"nothing, 503":  {answer: func(v *visit) { v.say(503, "", "") }, err: "HTTP 503 Service Unavailable", status: 503},
+		"a result, 500": {answer: func(v *visit) { v.say(500, "application/json", v.answer(ok)) }, err: "HTTP 500", status: 500},
+		"202":           {answer: func(v *visit) { v.say(202, "", "") }, err: "empty body (HTTP 202)"},
+		"empty":         {answer: func(v *visit) { v.say(200, "application/json", "") }, err: "empty body"},
+		"HTML":          {answer: func(v *visit) { v.say(200, "text/html", "<html>") }, err: "not JSON (text/html)"},
+		"brotli": {answer: func(v *visit) {
+			v.w.Header().Set("Content-Encoding", "br")
+			v.say(200, "application/json", "\x8b\x01")
+		}, err: "not JSON (application/json, compressed with br, which the client did not ask for)"},
+		"a brotli stream": {answer: func(v *visit) {
+			v.w.Header().Set("Content-Encoding", "br")
+			v.say(200, "text/event-stream", "\x8b\x01")
+		}, err: "not JSON (text/event-stream, compressed with br,"},
+		"utf-8 as encoding": {answer: func(v *visit) { v.w.Header().Set("Content-Encoding", "utf-8"); v.result(ok) }},
+		"of another call":   {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`) }, err: "does not hold the answer"},
+		"malformed":         {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"1.0","id":`+string(v.ID)+`,"result":{}}`) }, err: "malformed answer"},
+		"an ended stream":   {answer: func(v *visit) { v.stream(); v.event("", `{"jsonrpc":"2.0","method":"x"}`) }, err: "broke before the answer"},
+		"a broken body":     {answer: func(v *visit) { v.w.Header().Set("Content-Length", "1000"); v.say(200, "application/json", "{") }, err: "unexpected EOF"},
+		"a broken stream":   {answer: func(v *visit) { v.stream(); panic(http.ErrAbortHandler) }, err: "broke before the answer"},
+		"a broken network":  {answer: func(*visit) { panic(http.ErrAbortHandler) }, err: "EOF"},
 	}
 	for _, era := range eras() {
 		for name, tt := range tests {

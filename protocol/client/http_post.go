@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -100,10 +101,29 @@ func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, 
 
 func accepted(resp *http.Response) bool { return resp.StatusCode/100 == 2 }
 
-// isStream reports whether the body of the response is an event stream.
+// isStream reports whether the body of the response is an event stream that can be read.
 func isStream(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind == typeStream
+	return kind == typeStream && compression(resp) == ""
+}
+
+// compression returns the compression of a body that the client cannot read, or "". net/http undoes the one
+// that it asks for.
+func compression(resp *http.Response) string {
+	name := strings.ToLower(resp.Header.Get("Content-Encoding"))
+	if slices.Contains([]string{"br", "compress", "deflate", "gzip", "x-gzip", "zstd"}, name) {
+		return name
+	}
+	return "" // some servers give the charset
+}
+
+// kindOf describes the body of a response that cannot be read.
+func kindOf(resp *http.Response) string {
+	kind := resp.Header.Get("Content-Type")
+	if name := compression(resp); name != "" {
+		kind += ", compressed with " + name + ", which the client did not ask for"
+	}
+	return kind
 }
 
 // discard ends a response whose body does not matter. It reads a short body, so that the connection
@@ -161,7 +181,7 @@ func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) 
 	case len(body) == 0:
 		return fmt.Errorf("the server answered with an empty body (HTTP %d)", resp.StatusCode)
 	default:
-		return fmt.Errorf("the server's answer is not JSON (%s)", resp.Header.Get("Content-Type"))
+		return fmt.Errorf("the server's answer is not JSON (%s)", kindOf(resp))
 	}
 }
 

@@ -196,16 +196,16 @@ func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, e
 	}
 	defer discard(resp)
 	if accepted(resp) {
-		return nil, &noStreamError{resp.Header.Get("Content-Type")}
+		return nil, &noStreamError{kindOf(resp)}
 	}
 	return nil, newHTTPError(resp, readText(resp.Body))
 }
 
 // noStreamError is the error of a successful response that is not a stream.
-type noStreamError struct{ contentType string }
+type noStreamError struct{ kind string }
 
-// Error returns the content type of the response.
-func (e *noStreamError) Error() string { return fmt.Sprintf("no event stream but %q", e.contentType) }
+// Error describes the body of the response.
+func (e *noStreamError) Error() string { return fmt.Sprintf("no event stream but %q", e.kind) }
 
 // final reports whether another attempt is useless. Some client errors are temporary: servers
 // answer 409 until they have noticed that the last connection has ended.
