@@ -129,7 +129,7 @@ func (a *cli) listServers(dirs directories, files []clients.Program) error {
 		return err
 	}
 	for _, one := range all {
-		line := fmt.Sprintf("%-16s %-20s %s", filepath.ToSlash(one.Client), onOneLine(one.Name), onOneLine(one.Runs))
+		line := fmt.Sprintf("%-16s %s %s", filepath.ToSlash(one.Client), columns.FillRight(onOneLine(one.Name), 20), onOneLine(one.Runs))
 		if one.Problem != "" {
 			line += "  (" + one.Problem + ")"
 		}

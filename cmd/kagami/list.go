@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -62,11 +61,11 @@ func namesOf(all *surface.Surface, kind string) []string {
 func listed(all *surface.Surface) string {
 	width := 0
 	for _, row := range componentsOf(all) {
-		width = max(width, min(utf8.RuneCountInString(row.name), 40))
+		width = max(width, min(columns.StringWidth(onOneLine(row.name)), 40))
 	}
 	var out strings.Builder
 	for _, row := range componentsOf(all) {
-		_, _ = fmt.Fprintf(&out, "%-8s  %-*s  %s\n", row.kind, width, onOneLine(row.name), firstSentence(row.about))
+		_, _ = fmt.Fprintf(&out, "%-8s  %s  %s\n", row.kind, columns.FillRight(onOneLine(row.name), width), firstSentence(row.about))
 	}
 	return out.String()
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
@@ -41,6 +42,25 @@ func TestPrintWide(t *testing.T) {
 	printResult(&out, &protocol.CallToolResult{Structured: json.RawMessage(`[{"a":"1","b":"` + long + `"},{"a":"2","b":"y"}]`)})
 	if want := "a  b\n1  " + long + "\n2  y\n"; out.String() != want {
 		t.Errorf("a long last column prevents the table: %.100s", out.String())
+	}
+}
+
+// TestPrintWideCharacters checks that characters of two columns, and marks of none, keep columns aligned.
+func TestPrintWideCharacters(t *testing.T) {
+	t.Parallel()
+	for structured, want := range map[string]string{
+		`[{"都市":"京都","n":1},{"都市":"Oslo","n":2},{"都市":"A\u030as","n":3}]`: "都市  n\n京都  1\nOslo  2\nA\u030as    3\n",
+		`{"都市":"京都","n":1}`: "都市  京都\nn     1\n",
+	} {
+		var out strings.Builder
+		printResult(&out, &protocol.CallToolResult{Structured: json.RawMessage(structured)})
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out.String(), want)
+		}
+	}
+	got := listed(&surface.Surface{Tools: []protocol.Tool{{Name: "天気", Description: "Weather."}, {Name: "news", Description: "News."}}})
+	if want := "tool      天気  Weather.\ntool      news  News.\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

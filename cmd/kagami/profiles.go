@@ -66,10 +66,10 @@ func (j *profileFlags) text(all *surface.Surface, found []profile.Finding) strin
 	out.WriteString("\nTokens (about a quarter of the characters)\n")
 	width := len("all tools")
 	for i := range all.Tools {
-		width = max(width, len(all.Tools[i].Name))
+		width = max(width, columns.StringWidth(all.Tools[i].Name))
 	}
 	for i := range all.Tools {
-		_, _ = fmt.Fprintf(&out, "  %-*s  %6d\n", width, all.Tools[i].Name, c.Tools[all.Tools[i].Name])
+		_, _ = fmt.Fprintf(&out, "  %s  %6d\n", columns.FillRight(all.Tools[i].Name, width), c.Tools[all.Tools[i].Name])
 	}
 	_, _ = fmt.Fprintf(&out, "  %-*s  %6d\n", width, "all tools", c.All)
 	return out.String()

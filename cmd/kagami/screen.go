@@ -176,11 +176,12 @@ func wrap(line string, width int) []string {
 		return []string{line}
 	}
 	hang := min(len(line)-len(strings.TrimLeft(line, " ")), width/2) // or a part would have nothing but its indent
-	if column := strings.LastIndex(line, "  "); column > hang && utf8.RuneCountInString(line[:column+2]) <= width/2 {
-		hang = utf8.RuneCountInString(line[:column+2])
+	least := hang
+	if column := strings.LastIndex(line, "  "); column > hang && columns.StringWidth(line[:column+2]) <= width/2 {
+		hang, least = columns.StringWidth(line[:column+2]), utf8.RuneCountInString(line[:column+2])
 	}
 	var parts []string
-	indent, least := "", hang
+	indent := ""
 	for end := fitting(rest, width); end < len(rest); end = fitting(rest, width-hang) {
 		most := end
 		for end > least && rest[end] != ' ' {

@@ -21,6 +21,7 @@ func TestWrap(t *testing.T) {
 		"    " + strings.Repeat("鏡", 20):                                                          "    " + strings.Repeat("鏡", 18) + "\n    鏡鏡",
 		"    名前を 指定して、人に あいさつを します。ありがとう":                                                         "    名前を 指定して、人に あいさつを\n    します。ありがとう",
 		"    Da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i dai": "    Da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i da\u0300i dai",
+		"  都市     string   The city, one of those that forecast knows":                            "  都市     string   The city, one of\n                    those that forecast\n                    knows",
 		strings.Repeat(" ", 50) + "far away":                                                      "\n" + strings.Repeat(" ", 20) + "far away",
 	} {
 		if got := strings.Join(wrap(line, width), "\n"); got != want {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 )
 
@@ -146,7 +145,7 @@ func (v *value) printObject(w io.Writer, indent string) {
 	width := 0
 	for i, name := range v.names {
 		if _, ok := v.items[i].inline(); ok {
-			width = max(width, min(utf8.RuneCountInString(name), maxInline))
+			width = max(width, min(columns.StringWidth(name), maxInline))
 		}
 	}
 	for i, name := range v.names {
@@ -156,25 +155,33 @@ func (v *value) printObject(w io.Writer, indent string) {
 			v.items[i].print(w, indent+"  ")
 			continue
 		}
-		pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(name), 0))
-		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+name+pad+"  "+line, " "))
+		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+columns.FillRight(name, width)+"  "+line, " "))
 	}
 }
 
 func (v *value) printTable(w io.Writer, indent string) {
-	var aligned bytes.Buffer
-	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(tw, strings.Join(v.items[0].names, "\t"))
+	rows := [][]string{v.items[0].names}
+	widths := make([]int, len(v.items[0].names))
 	for i := range v.items {
-		cells := make([]string, len(v.items[i].items))
+		var cells []string
 		for j := range v.items[i].items {
 			line, _ := v.items[i].items[j].inline()
-			cells[j] = strings.ReplaceAll(line, "\t", " ")
+			cells = append(cells, strings.ReplaceAll(line, "\t", " "))
 		}
-		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t"))
+		rows = append(rows, cells)
 	}
-	_ = tw.Flush() // writing to memory does not fail
-	printIndented(w, indent, aligned.String())
+	for _, cells := range rows {
+		for j, cell := range cells[:len(cells)-1] { // no column follows the last one
+			widths[j] = max(widths[j], columns.StringWidth(cell)+2)
+		}
+	}
+	for _, cells := range rows {
+		var line strings.Builder
+		for j, cell := range cells {
+			line.WriteString(columns.FillRight(cell, widths[j]))
+		}
+		printIndented(w, indent, line.String())
+	}
 }
 
 // printIndented writes lines with an indent, and without spaces at their end.
