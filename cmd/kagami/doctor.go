@@ -30,6 +30,7 @@ type problem struct {
 var problems = []problem{
 	{"build", true, "Fix what the compiler reports."},
 	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log shows the cause."},
+	{"lists", true, "Fix the list or the entry that the message names. Clients then show nothing of the server, or refuse it."},
 	{"slow-start", false, "Open databases and caches on first use, or in the background: clients give up after some seconds."},
 	{"store", true, "If the message names an import, add it to the main package. Otherwise check that the store runs, that its URL is right, and that the program may write in the directory of the file."},
 	{"restart", false, "`--store memory:` keeps nothing: use `file:PATH`, or `redis://HOST:PORT/DB`."},
@@ -180,6 +181,7 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 		}
 	}()
 	spoken, refused := []string{}, []string{}
+	var unlisted error          // of the newest revision with a connection but no lists
 	var latest *surface.Surface // at the newest revision that it supports
 	for i, revision := range protocol.Revisions() {
 		newest := i == len(protocol.Revisions())-1
@@ -191,7 +193,12 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 			return
 		case err != nil:
 			refused = append(refused, revision.String())
-			if newest && len(spoken) == 0 {
+			if wraps[*listError](err) {
+				unlisted = err
+			}
+			if newest && len(spoken) == 0 && unlisted != nil {
+				p.finds("lists", "it answers, but does not list what it offers: %v", unlisted)
+			} else if newest && len(spoken) == 0 {
 				p.finds("start", "it does not answer: %v%s%s", err, otherPath(p.server, err), p.cli.log.unseen())
 			}
 			continue
@@ -223,10 +230,17 @@ func (p *diagnosis) lists(ctx context.Context, target func() (client.Target, err
 	if err != nil {
 		return nil, err
 	}
-	all, err = surface.Read(ctx, c, surface.All)
+	if all, err = surface.Read(ctx, c, surface.All); err != nil {
+		err = &listError{err}
+	}
 	_ = c.Close() // the exit status of the process does not matter
 	return all, err
 }
+
+// listError is the error of a server that answers, but does not list what it offers.
+type listError struct{ error }
+
+func (e *listError) Unwrap() error { return e.error }
 
 func (p *diagnosis) offers(all *surface.Surface) {
 	p.fine("%s %s; tools: %d, resources: %d, templates: %d, prompts: %d", all.Server.Name, all.Server.Version,

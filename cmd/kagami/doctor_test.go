@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -96,6 +98,16 @@ func TestDoctorOverHTTP(t *testing.T) {
 			_, _ = fmt.Fprint(w, "<html>")
 		}, "html"},
 		"another path": {http.NotFound, "start"},
+		"a list of something else": {func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if id := regexp.MustCompile(`"id":("?\w+"?)`).FindSubmatch(body); bytes.Contains(body, []byte(`"tools/list"`)) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":7}]}}`, id[1])
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			healthy.ServeHTTP(w, r)
+		}, "lists"},
 		"host": {func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "this host is not allowed", http.StatusForbidden)
 		}, "host"},
@@ -137,7 +149,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 			t.Cleanup(s.Close)
 			found, fine, errs, code := codes(t, s.URL+"/mcp")
 			if name == "two processes without a store" { // half of the other requests also fail
-				found = slices.DeleteFunc(found, func(c string) bool { return c == "start" || c == "revisions" })
+				found = slices.DeleteFunc(found, func(c string) bool { return c == "start" || c == "lists" || c == "revisions" })
 			}
 			fatal := slices.ContainsFunc(problems, func(a problem) bool { return a.fatal && slices.Contains(found, a.code) })
 			if got := strings.Join(found, " "); got != tt.want || (code == 1) != fatal && name != "two processes without a store" {
