@@ -37,6 +37,9 @@ func (d directories) open(c *clients.Program) (*configFile, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if _, there := os.Lstat(f.path); err != nil && there == nil {
+		return nil, fmt.Errorf("%s is a link to a file that does not exist: create the file, or remove the link", f.path)
+	}
 	f.disk, f.ends = text, "\n"
 	text = jsontext.TrimBOM(text)
 	f.read, f.mark = text, f.disk[:len(f.disk)-len(text)]

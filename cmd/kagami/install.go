@@ -107,12 +107,12 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err := fits(client, r); err != nil {
 		return err
 	}
-	file, err := dirs.open(client)
-	if err != nil {
-		return err
-	}
 	if f.print {
 		_, err := fmt.Fprint(a.out, client.Text(r))
+		return err
+	}
+	file, err := dirs.open(client)
+	if err != nil {
 		return err
 	}
 	installed, err := dirs.installed()

@@ -41,6 +41,17 @@ func TestInstallKeepsSecrets(t *testing.T) {
 	if text, err := os.ReadFile(whole); err != nil || !strings.Contains(string(text), "mcp.example.com") {
 		t.Errorf("the linked file has %q, %v", text, err)
 	}
+	absent, gone := filepath.Join(home, ".codeium", "windsurf", "mcp_config.json"), filepath.Join(home, "unmounted.json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(absent), 0o700), os.Symlink(gone, absent)); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := kagami(t, "install", "https://mcp.example.com/mcp", "--client", "windsurf", "--yes")
+	if info, err := os.Lstat(absent); code != 1 || !strings.Contains(errs, "is a link to a file that does not exist") || err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("a link to nothing is %v, %v: exit code %d\n%s", info, err, code, errs)
+	}
+	if out, errs, code := kagami(t, "install", "https://mcp.example.com/mcp", "--client", "windsurf", "--print"); code != 0 || !strings.Contains(out, "mcp.example.com") {
+		t.Errorf("--print with such a link: exit code %d\n%s", code, errs)
+	}
 	files, secrets := 0, 0
 	if err := filepath.WalkDir(home, func(path string, d os.DirEntry, err error) error {
 		if err != nil || path == home || d.Type()&os.ModeSymlink != 0 {
