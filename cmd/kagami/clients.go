@@ -73,17 +73,25 @@ func (d directories) file(c *clients.Program) string {
 	return path
 }
 
+// clientNames returns the names of all clients.
+func clientNames() []string {
+	var names []string
+	for _, c := range clients.All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // clientNamed returns the client with this name, or an error that lists all clients.
 func clientNamed(name string) (*clients.Program, error) {
-	var names []string
 	for _, c := range clients.All() {
 		if c.Name == name {
 			return &c, nil
 		}
-		names = append(names, c.Name)
 	}
+	known := strings.Join(clientNames(), ", ")
 	if name == "" {
-		return nil, usagef("want --client with one of %s", strings.Join(names, ", "))
+		return nil, usagef("want --client with one of %s", known)
 	}
-	return nil, usagef("--client %s: want one of %s", name, strings.Join(names, ", "))
+	return nil, usagef("--client %s: want one of %s", name, known)
 }

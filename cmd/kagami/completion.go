@@ -40,6 +40,11 @@ func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, arg
 	}
 }
 
+// completesFlag lets the shell complete the values of a flag.
+func completesFlag(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}
+
 // listsFor returns the lists of a server, from the cache if possible. If the server does not
 // answer, listsFor returns nil.
 func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {

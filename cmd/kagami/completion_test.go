@@ -35,6 +35,11 @@ func TestCompletion(t *testing.T) {
 		"prompt SERVER test_prompt_with_arguments arg1=x ": "arg2=\n:6",
 		"complete SERVER test_prompt_with_arg":             "test_prompt_with_arguments\n",
 		"tools SERVER ":                                    ":4",
+		"install SERVER --client ":                         "cursor\n",
+		"uninstall notes --client=":                        "cursor\n",
+		"inspect SERVER --profile ":                        "chatgpt\n",
+		"diff SERVER SERVER --allow ":                      "additive\n",
+		"tools SERVER --revision ":                         "2026-07-28\n:4",
 		"call /no/such/server ":                            ":4",
 	} {
 		var stdout bytes.Buffer

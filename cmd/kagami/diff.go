@@ -60,6 +60,7 @@ is 6.`,
 		},
 	}
 	cmd.Flags().StringVar(&allow, "allow", allow, "permit changes up to this `LEVEL`: text, additive or breaking")
+	completesFlag(cmd, "allow", "text", "additive", "breaking")
 	a.completes(cmd, nil)
 	return cmd
 }

@@ -45,6 +45,7 @@ that the tools cost. Each rule has its source. With --strict, findings also give
 		},
 	}
 	cmd.Flags().StringSliceVar(&a.profiles.profiles, "profile", nil, "show what known clients refuse or change: `NAMES` of "+strings.Join(profile.Names(), ", ")+", or all")
+	completesFlag(cmd, "profile", append(profile.Names(), "all")...)
 	strictFlag(cmd, &a.profiles.strict)
 	a.completes(cmd, nil)
 	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that supports --inspect")

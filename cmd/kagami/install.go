@@ -88,6 +88,7 @@ func (a *cli) uninstallCommand() *cobra.Command {
 
 func (f *installFlags) common(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.client, "client", "", "the `CLIENT` whose configuration to change")
+	completesFlag(cmd, "client", clientNames()...)
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // cli holds the streams and flags of one run of the program.
@@ -102,6 +103,7 @@ the end.
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.commandLine, "cmd", "", "command line of the server, instead of SERVER")
 	flags.StringVar(&a.revision, "revision", "", "use only this revision (default: the newest that both sides support)")
+	completesFlag(root, "revision", strings.Split(join(protocol.Revisions()), ", ")...)
 	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take, without the time for your answers; 0: no limit")
 	flags.BoolVar(&a.json, "json", false, "print the raw result as JSON")
 	flags.StringArrayVar(&a.headers, "header", nil, "`'Name: value'` to send with each request to a URL; repeatable")
