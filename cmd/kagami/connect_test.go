@@ -51,6 +51,15 @@ func TestConnectingInWords(t *testing.T) {
 	}
 }
 
+// TestRefusalToStart checks that a server of Kagami that does not start is started once, and so reports its fault once.
+func TestRefusalToStart(t *testing.T) {
+	t.Parallel()
+	_, errs, code := kagami(t, "tools", "--", everything, "--store", "nothing:")
+	if n := strings.Count(errs, "everything: --store: want"); code != 4 || n != 1 {
+		t.Errorf("exit code %d, reported %d times\n%s", code, n, errs)
+	}
+}
+
 // An unavailable authorization server is not reported as a failed login. Otherwise a script that
 // logs in again after each failed login would never end.
 func TestAuthorizationServerAway(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -310,8 +308,7 @@ func (d *developer) keeps(binary string) bool {
 	if d.store == "" {
 		return false
 	}
-	info, err := buildinfo.ReadFile(binary)
-	if err == nil && slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == "go.etcd.io/bbolt" }) {
+	if hasModule(binary, "go.etcd.io/bbolt") {
 		return true
 	}
 	if !d.told {

@@ -19,9 +19,9 @@ const (
 // messages, because banners and logs on stdout often stop other clients from using a server. The
 // client itself must ignore them.
 //
-// If again is false, Connect cannot start the program a second time. A server that was built here does
-// not end when it is probed, and would report its fault twice. An exec.Cmd starts only once, so it is
-// reset for a second start.
+// If again is false, Connect cannot start the program a second time. A server of Kagami does not end
+// when it is probed, and would report its fault twice. An exec.Cmd starts only once, so it is reset for
+// a second start.
 func heard(program *exec.Cmd, again bool, tell func(format string, args ...any)) client.Target {
 	unstarted, started := *program, false
 	monitor := &stdoutMonitor{tell: tell} // of both processes, so that their lines are counted together

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"net/http"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -65,7 +67,13 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	}
 	a.log = a.newServerLog()
 	program.Stderr = a.log
-	return heard(program, !isPackage(server), a.say), cleanup, nil
+	return heard(program, !isPackage(server) && !hasModule(program.Path, "github.com/kagami-mcp/kagami"), a.say), cleanup, nil
+}
+
+// hasModule reports whether a program is a Go program with code of this module.
+func hasModule(program, module string) bool {
+	info, err := buildinfo.ReadFile(program)
+	return err == nil && (info.Main.Path == module || slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Path == module }))
 }
 
 // anonymous reports whether requests have no credentials.
