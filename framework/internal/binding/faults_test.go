@@ -401,6 +401,9 @@ func TestTagsThatAreNotRead(t *testing.T) {
 		`minimum:"3" validate:"min=3"`:             "",
 		`descriptiom:"how many"`:                   `the tag descriptiom is not read. Write doc:"…", if that was meant`,
 		`valdiate:"min=1"`:                         `the tag valdiate is not read. Write validate:"…", if that was meant`,
+		`jsno:"n"`:                                 `the tag jsno is not read. Write json:"…", if that was meant`,
+		`secert:"true"`:                            `the tag secert is not read. Write secret:"…", if that was meant`,
+		`bson:"n"`:                                 "",
 		`defaultt:"1"`:                             `the tag defaultt is not read. Write default:"…", if that was meant`,
 	} {
 		_, faults := binding.Compile(structWith(reflect.TypeFor[int](), tag), binding.Input, binding.Options{})

@@ -77,7 +77,19 @@ func misspelled(key string) string {
 			return known
 		}
 	}
+	for _, known := range ours { // short names are near to tags of others, such as bson
+		if key != known && letters(key) == letters(known) {
+			return known
+		}
+	}
 	return ""
+}
+
+// letters returns the letters of a word in alphabetical order.
+func letters(word string) string {
+	all := []byte(word)
+	slices.Sort(all)
+	return string(all)
 }
 
 // demands reports whether rules of gin ask for more than the presence of a value.
