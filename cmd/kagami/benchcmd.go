@@ -74,7 +74,7 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 		return a.printCall(result) // returns the tool's error
 	}
 	if err := call(); err != nil {
-		return err
+		return withSimilar(err, args[0], "tool", all)
 	}
 	took, failed, whole := run.measure(ctx, call)
 	if ctx.Err() != nil { // an interrupt, or --timeout

@@ -149,6 +149,9 @@ func TestBench(t *testing.T) {
 	if out, errs, code := kagami(t, "bench", everything, "test_error_handling"); code != 5 || out != "" {
 		t.Errorf("a tool that fails: exit code %d\n%s%s", code, out, errs)
 	}
+	if _, errs, code := kagami(t, "bench", everything, "test_simple_txt"); code != 7 || !strings.Contains(errs, `lists no tool "test_simple_txt"`) {
+		t.Errorf("an unknown tool: exit code %d\n%s", code, errs)
+	}
 	out, errs, code = kagami(t, "bench", everything, "test_simple_text", "-n", "1000000", "--timeout", "2s")
 	if code == 0 || out != "" || !strings.Contains(errs, "the server took longer than 2s (--timeout)") {
 		t.Errorf("a time limit: exit code %d\n%s%s", code, out, errs)
