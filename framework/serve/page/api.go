@@ -93,7 +93,7 @@ func (p *Page) asking(ask func(http.ResponseWriter, *http.Request, *session) err
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), callPatience)
 		defer cancel()
-		s, err := p.connected(ctx)
+		s, err := p.connected(ctx, false)
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 		made := make(chan struct{})
 		p.spawn(func() {
 			defer close(made)
-			_, _ = p.connected(r.Context()) // its values only; its error is the state
+			_, _ = p.connected(r.Context(), false) // its values only; its error is the state
 		})
 		waiting, cancel := context.WithTimeout(r.Context(), serverWait)
 		defer cancel()

@@ -231,7 +231,7 @@ func (p *Page) start(o order) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := p.connected(p.life)
+	s, err := p.connected(p.life, true)
 	if err != nil {
 		return "", err
 	}

@@ -66,7 +66,7 @@ func (p *Page) offers(ctx context.Context) (*offers, error) {
 	if p.saved != nil {
 		return p.saved.Offers, nil
 	}
-	s, err := p.connected(ctx)
+	s, err := p.connected(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,5 +170,35 @@ func TestConnectionDuringTheEnd(t *testing.T) {
 			t.Fatalf("state %s after %d programs", name, started.Load())
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// TestReadingStartsNoProgram: after a program has ended, only its user starts it again. A request that the
+// page makes by itself is refused.
+func TestReadingStartsNoProgram(t *testing.T) {
+	t.Parallel()
+	o, started := programs(t, nil)
+	b := opened(t, o)
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	b.end(b.start(`{"method":"tools/call","name":"leave"}`))
+	for deadline := time.Now().Add(10 * time.Second); b.state() != "ended"; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("state %s", b.state())
+		}
+	}
+	for path, body := range map[string]string{"/api/offers": "", "/api/tasks": "", "/api/complete": `{"prompt":"p","argument":"a"}`, "/api/level": `{"level":"info"}`} {
+		method := http.MethodPost
+		if body == "" {
+			method = http.MethodGet
+		}
+		if a := b.do(method, path, body, nil); a.status != http.StatusConflict || !strings.Contains(a.body, "connect") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if n := started.Load(); n != 1 || b.state() != "ended" {
+		t.Errorf("%d programs were started, state %s", n, b.state())
+	}
+	if d := b.end(b.start(`{"method":"tools/call","name":"stay"}`)); d.Phase != "result" || started.Load() != 2 {
+		t.Errorf("a call of the user: %+v, %d programs", d, started.Load())
 	}
 }

@@ -59,12 +59,17 @@ type session struct {
 	listens  chan struct{} // closed when the server reports changes of lists, or never will
 }
 
-// connected returns the connection. If there is none, it makes one.
-func (p *Page) connected(ctx context.Context) (*session, error) {
+// errUnconnected is the error of a request that must not make a connection: see connected.
+var errUnconnected = &apiError{http.StatusConflict, "there is no connection to the server: connect again"}
+
+// connected returns the connection. If there is none, it makes one. After the end of a program, a failed
+// login or a refused revision it makes one only if its user wants it: the page must not do that by itself.
+func (p *Page) connected(ctx context.Context, wanted bool) (*session, error) {
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
 	p.mu.Lock()
 	s, closed := p.session, p.closed
+	waits := p.state.Name == stateEnded || p.state.Name == stateLogin || p.state.Name == stateRefused
 	p.mu.Unlock()
 	switch {
 	case p.saved != nil:
@@ -73,6 +78,8 @@ func (p *Page) connected(ctx context.Context) (*session, error) {
 		return nil, client.ErrClosed
 	case s != nil:
 		return s, nil
+	case waits && !wanted:
+		return nil, errUnconnected
 	}
 	return p.connect(ctx)
 }
@@ -383,7 +390,7 @@ func (p *Page) comeBack() {
 			return
 		}
 		if p.relayed() || reachable(p.life, p.options.URL) {
-			_, _ = p.connected(p.life) // its error is the next state
+			_, _ = p.connected(p.life, false) // its error is the next state
 			p.mu.Lock()
 			again := p.state.Name == stateLost
 			p.seeking = again

@@ -124,7 +124,7 @@ const handlers = {
     change({ state: e.state });
     if (e.state.name !== 'connected') return;
     try { await readAbout(); } catch { return; } // the program has ended; the next state reads again
-    if (store.state.name !== 'connected') return; // reading the lists would start the server again
+    if (store.state.name !== 'connected') return; // there is nothing to read
     await readOffers();
     if (was === 'lost' || was === 'ended') toast('Connected again');
   },
