@@ -66,7 +66,7 @@ func (p *Page) routes(own bool) http.Handler {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "no-store")
 			if own && !p.guard.knows(r) || !own && !same(r.Header.Get(secretHeader), p.guard.secret) {
-				fail(w, http.StatusForbidden, "open the page by the address that was printed: it holds the key")
+				fail(w, http.StatusForbidden, locked(own))
 				return
 			}
 			if err := handle(w, r); err != nil {

@@ -76,11 +76,19 @@ func serveFile(w http.ResponseWriter, r *http.Request) {
 
 // document is the page without data. The script fills it.
 const document = `<!doctype html>
-<html lang="en" data-secret="{secret}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<html lang="en" data-secret="{secret}" data-locked="{locked}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>Kagami</title><link rel="icon" href="assets/{hash}/mark.svg">
 <link rel="stylesheet" href="assets/{hash}/style.css"><script type="module" src="assets/{hash}/index.js"></script></head>
 <body><noscript>This page needs JavaScript.</noscript></body></html>
 `
+
+// locked returns what a user without the secrets has to do.
+func locked(own bool) string {
+	if own {
+		return "Open the address that the program printed: it holds a key that is good once. The palette of an open page makes a key for another browser."
+	}
+	return "Please load this page again: its program has started again, or your login has ended."
+}
 
 // index serves the document. A request with a valid key gets the cookie and the second secret. The
 // response is not a redirect, because a strict cookie would not be sent after a click on another
@@ -102,7 +110,7 @@ func (p *Page) index(own bool) http.HandlerFunc {
 		default:
 			w.WriteHeader(http.StatusForbidden) // the script still works in a browser that already has a secret
 		}
-		text := strings.NewReplacer("{hash}", load().hash, "{secret}", html.EscapeString(secret)).Replace(document)
+		text := strings.NewReplacer("{hash}", load().hash, "{secret}", html.EscapeString(secret), "{locked}", locked(own)).Replace(document)
 		_, _ = w.Write([]byte(text)) // a browser that is gone does not matter
 	}
 }

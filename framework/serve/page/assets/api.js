@@ -36,7 +36,7 @@ export async function ask(method, path, body, options = {}) {
     const text = await response.text();
     let said = text;
     try { said = JSON.parse(text).error ?? text; } catch { /* not JSON: the text itself */ }
-    throw new Refused(response.status, said);
+    throw new Refused(response.status === 401 ? 403 : response.status, said); // 401 comes from the program's own login
   }
   return response;
 }

@@ -54,7 +54,7 @@ function firstField(tool, text) {
 
 function App() {
   const s = useStore();
-  if (s.locked) return html`<main class="land"><h1>This page needs its key</h1><p class="lead">Open the address that the program printed: it holds a key that is good once. The palette of an open page makes a key for another browser.</p></main>`;
+  if (s.locked) return html`<main class="land"><h1>This page is locked</h1><p class="lead">${document.documentElement.dataset.locked}</p></main>`;
   const [title, what] = screen(s.route);
   document.title = seen(`${s.questions.length ? '? ' : ''}${label(title)} · ${s.about?.title || s.about?.name || 'Kagami'}`);
   return html`<a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -235,4 +236,33 @@ func TestAnswerAfterABreak(t *testing.T) {
 	b.sees("[aria-label='What the server says']", "The page could not read this answer.")
 	b.eval("window.back = true, stream.abort()")
 	b.sees("table.data", "summary")
+}
+
+// TestNewProgramBehindLogin: if the program behind a login has started again, the page says that the user
+// has to load it again, and speaks of no key.
+func TestNewProgramBehindLogin(t *testing.T) {
+	var shown atomic.Pointer[page.Page]
+	start := func() *page.Page {
+		p, err := page.New(specimen(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shown.Swap(p)
+	}
+	start()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { shown.Load().Handler().ServeHTTP(w, r) }))
+	t.Cleanup(func() { _ = shown.Load().Close(); site.Close() })
+	b := newTab(t)
+	b.open(site.URL)
+	b.sees(".live", "connected")
+	_ = start().Close()
+	b.sees("main", "load this page again")
+	if text := b.text("body"); strings.Contains(text, "key") {
+		t.Errorf("the page says %s", text)
+	}
+	b.mu.Lock()
+	b.faults = nil // the answers have status 403
+	b.mu.Unlock()
+	b.run(chromedp.Reload())
+	b.sees(".live", "connected")
 }

@@ -444,7 +444,7 @@ func TestLocked(t *testing.T) {
 	b := newTab(t)
 	address := serve(t, weatherOptions(t))
 	b.open(address[:strings.IndexByte(address, '?')])
-	b.sees("h1", "needs its key")
+	b.sees("h1", "is locked")
 	if text := b.text("body"); strings.Contains(text, "forecast") {
 		t.Errorf("it shows %s", text)
 	}
