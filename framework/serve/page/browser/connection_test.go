@@ -266,3 +266,17 @@ func TestNewProgramBehindLogin(t *testing.T) {
 	b.run(chromedp.Reload())
 	b.sees(".live", "connected")
 }
+
+// TestRefusedWatch: the page says why a server does not let it watch a resource.
+func TestRefusedWatch(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "shelf", framework.Resource("shelf://books", func(context.Context) (string, error) { return "Books.", nil }, framework.Name("books"), framework.Describe("Books."),
+		framework.MaySubscribe(func(context.Context, string) error { return framework.UserErrorf("nobody may watch the books") })))))
+	for rev, why := range map[string]string{"2026-07-28": "acknowledge", "2025-11-25": "nobody may watch the books"} {
+		b.choose("[aria-label='Revision to speak']", rev)
+		b.sees(".live", "connected")
+		b.click(".rail a", "books")
+		b.click(".go button", "Watch")
+		b.sees("[aria-label='What you say']", why)
+	}
+}

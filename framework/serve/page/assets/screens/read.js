@@ -46,7 +46,7 @@ function Filling({ name }) {
 export function Read({ uri }) {
   const s = useStore(), offer = describe('resources', uri);
   const mine = s.calls.filter(c => c.method === 'resources/read' && c.name === uri);
-  const watching = s.calls.find(c => c.method === 'resources/subscribe' && c.name === uri && c.phase === 'sent');
+  const watch = s.calls.find(c => c.method === 'resources/subscribe' && c.name === uri), watching = watch?.phase === 'sent' && watch;
   const read = () => call('resources/read', uri).catch(e => toast(e.message));
   useEffect(() => { if (!mine.length && s.offers) read(); }, [uri, Boolean(s.offers)]);
   useLayoutEffect(() => {
@@ -61,6 +61,6 @@ export function Read({ uri }) {
       <div class="tags s"><span class="tag">${seen(textOf(offer, 'mimeType'))}</span>${offer?.inside?.where && html`<span class="tag mono">${offer.inside.where}</span>`}</div></div>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>
       ${s.about?.watch && (watching ? html`<button class="btn" onClick=${() => stop(watching.id)}>Stop watching</button>` : html`<button class="btn" onClick=${() => call('resources/subscribe', uri).catch(e => toast(e.message))}>Watch</button>`)}</div>
-      ${watching && html`<p class="q s">Each update is read again.</p>`}<${Questions} questions=${questions} tool=${uri}/></section>
+      ${watching && html`<p class="q s">Each update is read again.</p>`}${watch?.error && html`<p class="note bad wrapped">${seen(watch.error.message)}</p>`}<${Questions} questions=${questions} tool=${uri}/></section>
     <section class="side" data-current=${current?.id} aria-label="What the server says"><div class="cap"><b>Server</b></div><${Spoken} call=${current}/><${Answer} call=${current} asked=${questions.length > 0}/></section></div>`;
 }
