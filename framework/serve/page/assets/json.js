@@ -112,6 +112,11 @@ export function parse(text) {
   return all;
 }
 
+// parsed is the same, or undefined for a text that is not JSON.
+export function parsed(text) {
+  try { return parse(text); } catch { return undefined; }
+}
+
 // write is the reverse of parse. indent is a number of spaces; 0 writes one line.
 export function write(value, indent = 0, level = 0) {
   const line = indent ? '\n' + ' '.repeat(indent * (level + 1)) : '';

@@ -1,6 +1,6 @@
 // Small parts that every screen uses.
 import { html, useState, useLayoutEffect, useRef } from './vendor/preact.js';
-import { Num, Draft, write, seen } from './json.js';
+import { Num, Draft, parsed, write, seen } from './json.js';
 import { mark } from './mark.js';
 import { toast } from './store.js';
 import { ask } from './api.js';
@@ -76,6 +76,9 @@ export async function copy(text) {
 export function remember(key, text) {
   try { sessionStorage.setItem(key, text); } catch { sessionStorage.removeItem(key); }
 }
+
+// recall is the value of JSON that was remembered; undefined if there is none.
+export const recall = key => parsed(sessionStorage.getItem(key));
 
 // Tabs are a list of tabs with the arrow keys.
 export function Tabs({ names, at, onChange, label }) {

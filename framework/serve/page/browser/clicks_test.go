@@ -125,5 +125,10 @@ func TestFastJSON(t *testing.T) {
 	b.settles()
 	b.click("[data-call]", "Call")
 	b.sees(".toast", "The JSON does not parse yet")
+	b.click(".side [role=tab]", "Form") // it would show the text before
+	b.sees(".side [aria-selected=true]", "JSON")
+	if text := b.value("#json"); text != `{"door":"east"` {
+		t.Errorf("the JSON view has %s", text)
+	}
 	b.calls("0")
 }

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -86,4 +87,42 @@ func TestStateBeforeFirstFrame(t *testing.T) {
 	b.open(serve(t, taker(t, "pick", `{"type":"object","properties":{"a":{"type":"string"}}}`)))
 	b.sees(".live", "connected in memory")
 	b.sees(".rail", "pick")
+}
+
+// TestReloadOfComparison: a comparison survives a reload, without another call.
+func TestReloadOfComparison(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.keys(kb.Enter)
+	b.sees("table.data", "summary")
+	b.click(".side a", "Compare revisions")
+	b.choose(".head .row label:nth-of-type(1) select", "2025-06-18")
+	b.click("[data-call]", "Compare")
+	b.sees("main", "The answers are equal")
+	b.atStart("window.sent = []; const plain = window.fetch; window.fetch = (path, ...rest) => { sent.push(path); return plain(path, ...rest); }")
+	b.run(chromedp.Reload())
+	b.sees("main", "The answers are equal")
+	b.sees("table.cmp th", "2025-06-18")
+	if left := b.eval("document.querySelector('.head select').value"); left != "2025-06-18" {
+		t.Errorf("the left revision is %s", left)
+	}
+	if sent := b.eval("sent.join()"); strings.Contains(sent, "compare") {
+		t.Errorf("the reload asks for %s", sent)
+	}
+}
+
+// TestReloadOfTask: the choice "As a task" survives a reload.
+func TestReloadOfTask(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "errand")
+	b.sees("h1", "errand")
+	for _, want := range []string{"true", "false"} {
+		b.click(".side form > .opt input", "")
+		b.run(chromedp.Reload())
+		checked := func() string { return b.eval("document.querySelector('.side form > .opt input')?.checked") }
+		b.until(func() bool { return checked() == want }, func() string { return "after a reload: " + checked() + ", want " + want })
+	}
 }

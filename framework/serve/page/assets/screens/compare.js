@@ -1,22 +1,25 @@
 // One call at two revisions, side by side: what differs, and why.
 import { html, useState } from '../vendor/preact.js';
-import { seen, write, get } from '../json.js';
+import { plainOf, seen, write, get } from '../json.js';
 import { useStore, spoken, describe, toast } from '../store.js';
 import { ask } from '../api.js';
-import { size, time } from '../view.js';
+import { recall, remember, size, time } from '../view.js';
 import { toolHref } from './overview.js';
 
 // twice says that a call may be made twice without harm.
 const twice = (call, offer) => call.method !== 'tools/call' || get(offer?.listed, 'annotations', 'readOnlyHint') === true || get(offer?.listed, 'annotations', 'idempotentHint') === true;
 
+const place = 'kagami-compare' + location.pathname; // of the last comparison
+
 export function Compare({ id }) {
   const s = useStore();
   const call = s.calls.find(c => c.id === id);
   const revisions = spoken(s.about);
-  const [left, setA] = useState('');
-  const [right, setB] = useState('');
-  const a = left || revisions[0], b = right || revisions.at(-1);
-  const [found, setFound] = useState(null);
+  const [kept] = useState(() => plainOf(get(recall(place), id)));
+  const [found, setFound] = useState(kept);
+  const [left, setA] = useState(kept?.a.revision);
+  const [right, setB] = useState(kept?.b.revision);
+  const a = left ?? revisions[0], b = right ?? revisions.at(-1);
   const [busy, setBusy] = useState(false);
   const [armed, setArmed] = useState(false);
   if (!call) return html`<div class="pad"><div class="empty"><h1>This call is not kept any more</h1><p>Make it again, and compare it then.</p></div></div>`;
@@ -28,7 +31,9 @@ export function Compare({ id }) {
     setBusy(true);
     try {
       const body = JSON.stringify({ method: call.method, name: call.name, a, b }).slice(0, -1) + ',"arguments":' + write(call.arguments) + '}';
-      setFound(await (await ask('POST', 'compare', body)).json());
+      const text = await (await ask('POST', 'compare', body)).text();
+      remember(place, `{"${id}":${text}}`);
+      setFound(JSON.parse(text));
     } catch (e) { toast(e.message); }
     setBusy(false);
   };

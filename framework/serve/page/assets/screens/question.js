@@ -1,10 +1,10 @@
 // What the server asks during a call.
 import { html, useState, useLayoutEffect, useRef } from '../vendor/preact.js';
-import { parse, write, get, seen, drafts, entriesOf } from '../json.js';
+import { write, get, seen, drafts, entriesOf } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
 import { answer, answerPlace, toast } from '../store.js';
-import { Enter, Code, remember } from '../view.js';
+import { Enter, Code, recall, remember } from '../view.js';
 import { withoutSecrets } from '../sets.js';
 import { Block } from './result.js';
 
@@ -66,16 +66,11 @@ function begun(schema, secrets) {
   return { schema: plain, begin: begin instanceof Map ? new Map([...begin, ...defaults]) : begin };
 }
 
-// before is what was filled in for a question before a reload, except secrets.
-function before(id) {
-  try { return parse(sessionStorage.getItem(answerPlace(id))); } catch { return null; }
-}
-
 // Question is one of them, without buttons.
 function Question({ question, tool, several, answers }) {
   const scope = '/' + question.id;
   const [{ schema, begin }] = useState(() => begun(question.schema ?? null, question.secrets ?? []));
-  const [kept] = useState(() => before(question.id));
+  const [kept] = useState(() => recall(answerPlace(question.id))); // without secrets
   const [value, setValue] = useState(kept instanceof Map ? kept : begin);
   const [text, setText] = useState(typeof kept === 'string' ? kept : '');
   const keep = (set, next) => { set(next); remember(answerPlace(question.id), write(withoutSecrets(next, question.secrets))); };

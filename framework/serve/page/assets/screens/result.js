@@ -1,6 +1,6 @@
 // What the server says: a result, an error, or that it is at work.
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
-import { get, listOf, parse, seen, write } from '../json.js';
+import { get, listOf, parsed, seen, write } from '../json.js';
 import { plural } from '../form.js';
 import { Code, Long, More, Tabs, Value, remember, save, size, sizeOf, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
@@ -65,7 +65,7 @@ function Contents({ of }) {
 function TextOrJSON({ text }) {
   const value = useMemo(() => {
     if (!/^\s*[[{]/.test(text) || text.length > 2e6) return undefined;
-    try { return parse(text); } catch { return undefined; }
+    return parsed(text);
   }, [text]);
   if (value !== undefined) return html`<${Value} value=${value}/>`;
   return html`<div class="textblock"><${Long} text=${seen(text)}/></div>`;
@@ -80,9 +80,7 @@ export function faultsOf(result) {
   });
   const text = textsOf(result).join('\n') || get(result, 'message') || '';
   const line = String(text).split('\n').find(l => l.startsWith('Try: {'));
-  let correction;
-  try { correction = line && parse(line.slice(5)); } catch { /* a text that only looks like a call */ }
-  return { faults, correction, text: String(text) };
+  return { faults, correction: line && parsed(line.slice(5)), text: String(text) };
 }
 
 // textsOf are the texts of a result: of its blocks, of messages, or of a resource.

@@ -1,11 +1,11 @@
 // A tool or a prompt: left what you say, right what the server says.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
-import { parse, write, get, label, listOf, entriesOf, seen, drafts } from '../json.js';
+import { parse, parsed, write, get, label, listOf, entriesOf, seen, drafts } from '../json.js';
 import { Form, idOf } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change } from '../store.js';
 import { ask } from '../api.js';
-import { Code, Enter, More, Tabs, clock, narrow, remember, time } from '../view.js';
+import { Code, Enter, More, Tabs, clock, narrow, recall, remember, time } from '../view.js';
 import * as sets from '../sets.js';
 import { Answer, Rounds, Spoken, faultsOf } from './result.js';
 import { Questions } from './question.js';
@@ -21,23 +21,18 @@ function promptSchema(listed) {
 // useKept keeps the values that are filled in on one screen. They survive a reload, except secret
 // fields.
 export function useKept(key, schema) {
-  const [state, setState] = useState(() => load(key, schema));
+  const [value, setValue] = useState(() => load(key, schema));
   const latest = useRef();
-  latest.current = state.value;
-  const keep = value => {
-    latest.current = value;
-    setState({ value });
-    remember(key, write(sets.withoutSecrets(value)));
+  latest.current = value;
+  const keep = next => {
+    latest.current = next;
+    setValue(next);
+    remember(key, write(sets.withoutSecrets(next)));
   };
-  return [state.value, keep, latest];
+  return [value, keep, latest];
 }
 
-function load(key, schema, given) {
-  for (const text of [given, sessionStorage.getItem(key)]) {
-    try { if (text) return { value: parse(text) }; } catch { /* kept by an older version of the page */ }
-  }
-  return { value: first(schema, schema) ?? new Map() };
-}
+const load = (key, schema, given) => parsed(given) ?? recall(key) ?? first(schema, schema) ?? new Map();
 
 // useCompletion asks the server for values of an argument while the user types.
 export function useCompletion(reference, value) {
@@ -94,7 +89,7 @@ function Screen({ kind, offer, given }) {
   const looks = useRef(0); // how often the user has chosen one
   const made = useRef(0); // calls of this screen
   const support = get(offer.listed, 'execution', 'taskSupport');
-  const [asTask, setAsTask] = useState(false);
+  const [asTask, setAsTask] = useState(recall(key + '-task') === true);
   useLayoutEffect(() => { if (support === 'required') setAsTask(true); }, [support]); // also when the revision changes
   // At 2025-11-25 a tool has to say that it can be a task. Later, the server decides it with each call.
   const task = kind === 'tools' && s.about?.tasks && (support ? support !== 'forbidden' : s.about.revision !== '2025-11-25');
@@ -153,10 +148,10 @@ function Screen({ kind, offer, given }) {
   }, [chosen, current?.phase, questions.length, s.results.get(current?.id)]);
   const word = kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call';
   return html`<div class="mirror"><${Head} kind=${kind} offer=${offer}/>
-    <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => { setView(i); setText(null); }} label="Input as"/></div>
+    <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => text === null ? setView(i) : toast('The JSON does not parse yet')} label="Input as"/></div>
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
       ${view === 0 ? html`<${Form} key=${filled} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} key=${filled} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
-      ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
+      ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => { setAsTask(e.target.checked); remember(key + '-task', String(e.target.checked)); }}/> As a task</label>`}
       <div class="go"><button class="btn p hide-s" data-call type="submit">${word} <${Enter}/></button>
         <button class="btn t" type="button" onClick=${() => fill(first(schema, schema) ?? new Map())}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>

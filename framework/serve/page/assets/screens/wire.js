@@ -1,6 +1,6 @@
 // Every frame: requests on the left, what came for them on the right.
 import { html, useState, useEffect } from '../vendor/preact.js';
-import { parse, seen } from '../json.js';
+import { parsed, seen } from '../json.js';
 import { useStore, change, setLevel } from '../store.js';
 import { getJSON } from '../api.js';
 import { Code, clock, saveSession, size, time } from '../view.js';
@@ -60,7 +60,8 @@ const Http = ({ of }) => html`<details><summary class="s q">${of.method} ${of.pa
   <dl class="kv s"><${Fields} of=${of.sent}/></dl>${of.received && html`<dl class="kv s"><${Fields} of=${of.received}/></dl>`}</details>`;
 
 function Text({ text }) {
-  try { return html`<${Code} value=${parse(text)}/>`; } catch { return html`<${Code} text=${seen(text)}/>`; }
+  const value = parsed(text);
+  return value === undefined ? html`<${Code} text=${seen(text)}/>` : html`<${Code} value=${value}/>`;
 }
 
 // Logs are the server's log messages, live.
