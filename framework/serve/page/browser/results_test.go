@@ -386,3 +386,22 @@ func TestSizeOfText(t *testing.T) {
 	b.sees(".block .bh", "9 bytes")
 	b.sees("[aria-label='What the server says']", fmt.Sprintf("image/gif, %d bytes", len(dot())))
 }
+
+// TestEarlierIsWrittenOnce: a change of the form does not write the arguments of all earlier calls again.
+func TestEarlierIsWrittenOnce(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "pick", `{"type":"object","properties":{"a":{"type":"string"}}}`)))
+	b.click(".rail a", "pick")
+	for _, text := range []string{"needle 1", "needle 2", "other"} {
+		b.fill("#f_a", text)
+		b.keys(kb.Enter)
+		b.sees(".calls", text)
+	}
+	b.eval("(() => { const plain = JSON.stringify; window.written = 0; JSON.stringify = (v, ...rest) => { if (String(v).includes('needle')) written++; return plain(v, ...rest); }; })()")
+	b.fill("#f_a", "more")
+	b.sees("#f_a-l", "a")
+	b.settles()
+	if n := b.eval("window.written"); n != "0" {
+		t.Errorf("the arguments of earlier calls were written %s times", n)
+	}
+}

@@ -127,7 +127,7 @@ function Screen({ kind, offer, given }) {
   };
   useLayoutEffect(() => { // once: what the user changes afterwards counts, also after a reload
     if (!given) return;
-    fill(load(key, schema, given).value);
+    fill(load(key, schema, given));
     const [route] = s.route.split('?');
     history.replaceState(null, '', route);
     change({ route });
@@ -195,10 +195,13 @@ function Raw({ value, text, setText, onChange }) {
     ${fault && html`<p class="err">${fault}</p>`}</div>`;
 }
 
+// Brief is the begin of arguments, which may be large.
+const Brief = ({ args }) => useMemo(() => seen(write(args).slice(0, 200)), [args]);
+
 function Earlier({ calls, current, asking, onKeep, onLook, onAgain }) {
-  return html`<div class="calls"><div class="cap"><h2>Earlier calls</h2><span class="end">${calls.length > 0 && html`<button class="btn t s" onClick=${onKeep}>Keep as a set</button>`}<button class="btn t s" onClick=${sets.open}>Open a set</button></span></div>${calls.length > 0 && html`<ol>${calls.map(c => html`<li class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
+  return html`<div class="calls"><div class="cap"><h2>Earlier calls</h2><span class="end">${calls.length > 0 && html`<button class="btn t s" onClick=${onKeep}>Keep as a set</button>`}<button class="btn t s" onClick=${sets.open}>Open a set</button></span></div>${calls.length > 0 && html`<ol>${calls.map(c => html`<li key=${c.id} class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
     <span class=${c.phase === 'result' && !c.isError ? 'ok' : 'bad'} aria-label=${c.phase}>${c.phase === 'sent' ? '…' : c.phase === 'result' && !c.isError ? '✓' : '!'}</span>
-    <button class="plainbtn mono" onClick=${() => onLook(c.id)}>${seen(write(c.arguments).slice(0, 200))}</button><span class="num f">${time(c.ms)}</span>${asking.includes(c.id) ? html`<button class="plainbtn acc" onClick=${() => onLook(c.id)}>asks</button>` : html`<button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button>`}</li>`)}</ol>`}</div>`;
+    <button class="plainbtn mono" onClick=${() => onLook(c.id)}><${Brief} args=${c.arguments}/></button><span class="num f">${time(c.ms)}</span>${asking.includes(c.id) ? html`<button class="plainbtn acc" onClick=${() => onLook(c.id)}>asks</button>` : html`<button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button>`}</li>`)}</ol>`}</div>`;
 }
 
 const page = 50;
@@ -207,7 +210,7 @@ const page = 50;
 function OfSet({ name, calls, onUse }) {
   const [n, setN] = useState(page);
   return html`<div class="calls set"><div class="cap"><h2>Set <span class="mono">${seen(name)}</span></h2><button class="btn t s end" onClick=${sets.close}>Close the set</button></div>
-    <ol>${calls.slice(0, n).map(c => html`<li><button class="plainbtn" onClick=${() => onUse(c.arguments)}><code>${seen(write(c.arguments).slice(0, 200))}</code><span class="plainbtn acc">Fill in</span></button></li>`)}</ol>
+    <ol>${calls.slice(0, n).map(c => html`<li><button class="plainbtn" onClick=${() => onUse(c.arguments)}><code><${Brief} args=${c.arguments}/></code><span class="plainbtn acc">Fill in</span></button></li>`)}</ol>
     <${More} of=${calls.length} n=${n} setN=${setN} step=${page}/></div>`;
 }
 
