@@ -1,18 +1,18 @@
 // The controls of a form. Each shows one value, and gives the next one to onChange: undefined
 // takes it out, so that what was left alone is not sent.
 import { html, useState, useRef } from './vendor/preact.js';
-import { plan, first, fits } from './form.js';
+import { plan, first, fits, isOf } from './form.js';
 import { hides } from './store.js';
-import { Num, Draft, parse, write, get, same, seen, label, under } from './json.js';
+import { Num, Draft, parse, write, get, entriesOf, same, seen, label, under } from './json.js';
 
 // idOf is the id of the field at a path. No two paths have the same.
 export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, c => c === '/' ? '_' : '-' + c.charCodeAt(0).toString(16).padStart(2, '0'));
 
 // Field is a control with its name, its hint and its fault. room is how many fields may be drawn
 // within it before anything was filled in.
-function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
+function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500, secret = hides(name) }) {
   const p = plan(schema, root, depth);
-  if ((p.kind === 'text' || p.kind === 'box') && hides(name)) Object.assign(p, { kind: 'text', input: 'password' });
+  if (secret) mask(p);
   const id = idOf(path);
   const fault = faults.find(f => f.path === path);
   const hint = text(p.schema, 'description');
@@ -31,16 +31,24 @@ function Field({ name, label: shown, schema, root, value, onChange, required, pa
   </div>`;
 }
 
+// mask makes a control show no text that is typed.
+const mask = p => Object.assign(p, { secret: true }, (p.kind === 'text' || p.kind === 'box') && { kind: 'text', input: 'password' });
+
 const text = (schema, name) => { const v = get(schema, name); return typeof v === 'string' ? seen(v) : ''; };
 const bare = v => typeof v === 'string' ? v : v === undefined ? '' : v instanceof Draft ? v.text : write(v);
 
 // named is like bare, but shows an empty text as quotes.
 const named = v => v === '' ? '""' : bare(v);
 
+// foreign says that a control cannot show a value. An empty text may be a new row of a list.
+const foreign = (p, v) => v !== undefined && !(v instanceof Draft) && (v !== '' || ['array', 'object', 'map'].includes(p.kind)) && !isOf(p, v);
+
+const Given = ({ p, value }) => html`<code class="wrapped">${p.secret ? '•••' : seen(write(value))}</code>`;
+
 function Control(props) {
   const { p, value, onChange } = props;
-  if (p.nullable && value === null) {
-    return html`<div class="row"><code>null</code><button type="button" class="btn t" onClick=${() => onChange(undefined)}>Fill in instead</button></div>`;
+  if (p.nullable && value === null || foreign(p, value)) {
+    return html`<div class="row"><${Given} ...${props}/><button type="button" class="btn t" onClick=${() => onChange(undefined)}>Fill in instead</button></div>`;
   }
   const Kind = kinds[p.kind] ?? Raw;
   return html`<${Kind} ...${props}/>${p.nullable && html`<button type="button" class="btn t s" onClick=${() => onChange(null)}>Send null</button>`}`;
@@ -115,7 +123,7 @@ function Choice(props) {
     return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${seen(o.note)}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
-    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(named(value))}, not in the list` : fallback === undefined ? '' : `${seen(named(fallback))}, the default`}</option>
+    <option value="" selected=${at < 0}>${fallback === undefined ? '' : `${seen(named(fallback))}, the default`}</option>
     ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${labels[i]}${c.title ? ` (${seen(bare(c.value))})` : ''}</option>`)}</select>`;
 }
 
@@ -157,8 +165,11 @@ function Raw(props) {
       onChange(new Draft(t, e.message));
     }
   };
-  return html`<textarea class="in mono" rows="3" id=${id} name=${id} aria-describedby=${described} aria-invalid=${fault ? 'true' : invalid} spellcheck=${false}
-      value=${draft ?? (value === undefined ? '' : value instanceof Draft ? value.text : write(value, 2))} onInput=${e => typed(e.target.value)} onBlur=${() => !fault && setDraft(null)} placeholder=${hintOf(props)}></textarea>
+  const common = {
+    class: 'in mono', id, name: id, 'aria-describedby': described, 'aria-invalid': fault ? 'true' : invalid, autocomplete: 'off', spellcheck: false, placeholder: hintOf(props),
+    value: draft ?? (value === undefined ? '' : value instanceof Draft ? value.text : write(value, 2)), onInput: e => typed(e.target.value), onBlur: () => !fault && setDraft(null),
+  };
+  return html`${p.secret ? html`<input type="password" ...${common}/>` : html`<textarea rows="3" ...${common}></textarea>`}
     ${fault && html`<p class="err">${fault}</p>`}
     ${p.schema.size > 0 && html`<details><summary class="s q">Its schema</summary><pre class="code wrap" tabindex="0">${seen(write(p.schema, 2)).slice(0, 20000)}</pre></details>`}`;
 }
@@ -181,8 +192,8 @@ function Group(props) {
     ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${under(path, f.name)} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
     ${p.rest ? html`<div class="field" role="group" aria-label="Other members"><div class="lab">other members<span class="t">names and values</span></div>
-      <${Pairs} p=${{ items: p.rest }} root=${root} taken=${known} value=${new Map(others)} path=${path} faults=${faults} depth=${depth} onChange=${next => onChange(new Map([...(isOpen ? value : [])].filter(([k]) => known.includes(k)).concat([...(next ?? [])])))}/></div>`
-    : others.map(([k, v]) => html`<div class="field"><div class="lab">${label(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${seen(write(v))}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
+      <${Pairs} p=${{ items: p.rest }} root=${root} taken=${entriesOf(p.schema, 'properties').map(([k]) => k)} value=${new Map(others)} path=${path} faults=${faults} depth=${depth} onChange=${next => onChange(new Map([...(isOpen ? value : [])].filter(([k]) => known.includes(k)).concat([...(next ?? [])])))}/></div>`
+    : others.map(([k, v]) => html`<div class="field"><div class="lab">${label(k)}<span class="t">not in the schema</span></div><div class="row"><${Given} p=${{ secret: hides(k) }} value=${v}/><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
       ${faults.filter(f => f.path === under(path, k)).map(f => html`<p class="err">${seen(f.text)}</p>`)}</div>`)}
     ${p.conditions.map(c => html`<p class="s q">${seen(c)}</p>`)}
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
@@ -225,7 +236,7 @@ function Items(props) {
     give([...all.slice(0, i), ...lines.map(line => kind === 'number' ? numberOf(line) : line), ...all.slice(i + 1)]);
   };
   return html`<ol class="items">${all.map((v, i) => html`<li key=${ids[i]} data-rows=${scalar || undefined} onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
-      <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
+      <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} secret=${p.secret} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
       <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${e => remove(i, e.currentTarget.closest('ol'))}>×</button></li>`)}</ol>
     <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank(p.items, root, depth + 1)])}>+ Add</button>
       ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<${Empty} what="list" onChange=${onChange}/>`}</div>`;
@@ -250,18 +261,21 @@ function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
     onChange=${v => { const next = [...p.places.map((_, at) => all[at] ?? null), ...all.slice(p.places.length)]; next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 
-// Pairs edits names and values. If it stands beside fields, taken has the names of the fields.
+// Pairs edits names and values. If it stands beside fields, taken has the names of the fields, and those that only the server sets.
 function Pairs({ p, root, value, onChange, path, faults, depth, taken }) {
   const all = value instanceof Map ? [...value] : [], union = plan(p.items, root, depth + 1).kind === 'union';
   const [name, setName] = useState('');
+  const [refused, setRefused] = useState('');
   const add = () => {
-    if (!name || all.some(([k]) => k === name) || taken?.includes(name)) return;
+    if (all.some(([k]) => k === name) || taken?.includes(name)) return setRefused(name);
+    if (!name) return;
     onChange(new Map([...all, [name, blank(p.items, root, depth + 1)]]));
     setName('');
   };
   return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair" key=${k}><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v === '' && union ? undefined : v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x === undefined ? emptied(p.items, root, depth + 1) : x : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + label(k)} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
     <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div>
+    ${refused && refused === name && html`<p class="err">This name cannot be added.</p>`}
     ${path && !taken && all.length === 0 && html`<div class="row">${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange(new Map())}>Send an empty object</button>` : html`<${Empty} what="object" onChange=${onChange}/>`}</div>`}</div>`; // the arguments themselves are always sent
 }
 
@@ -280,9 +294,11 @@ function Union(props) {
     onChange(begin instanceof Map && value instanceof Map ? new Map([...[...value].filter(([k]) => names.includes(k)), ...begin]) : begin);
   };
   const inner = at >= 0 && plan(p.shapes[at].schema, root, depth);
+  if (inner && p.secret) mask(inner);
   const Kind = inner && (kinds[inner.kind] ?? Raw);
   return html`<select class="in" id=${id} aria-label="Shape" onChange=${e => choose(Number(e.target.value))}>
       <option value="-1" selected=${at < 0}>choose a shape</option>${p.shapes.map((s, i) => html`<option value=${i} selected=${i === at}>${seen(s.title)}</option>`)}</select>
+    ${at < 0 && value !== undefined && html`<${Given} ...${props}/>`}
     ${inner && html`<div class="nest"><${Kind} key=${at} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth) + (inner.kind === 'union' ? 1 : 0)} required=${true} path=${path} faults=${faults}/></div>`}`;
 }
 
@@ -292,7 +308,7 @@ const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: 
 // member "value" of an answer has a word for a label, because the question says what it is.
 export function Form({ schema, value, onChange, faults, complete, answer, scope = '' }) {
   const p = plan(schema);
-  if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !(value instanceof Map && value.size)) return answer ? null : html`<p class="q">It takes no arguments.</p>`;
-  if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path=${scope} faults=${faults} depth=${0} required=${true} complete=${complete} answer=${answer}/>`;
+  if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !foreign(p, value) && !value?.size) return answer ? null : html`<p class="q">It takes no arguments.</p>`;
+  if (p.kind === 'object' && !foreign(p, value)) return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path=${scope} faults=${faults} depth=${0} required=${true} complete=${complete} answer=${answer}/>`;
   return html`<${Field} name="arguments" schema=${schema} root=${schema} value=${value} onChange=${v => onChange(v ?? new Map())} required=${true} path=${scope} faults=${faults} depth=${1}/>`;
 }

@@ -1,6 +1,6 @@
 // plan reads a JSON Schema and says by which control a value is filled in. It is pure: the
 // controls are drawn by controls.js. What it does not understand becomes a field for JSON.
-import { Num, decoded, get, listOf, entriesOf, write } from './json.js';
+import { Num, decoded, get, listOf, entriesOf, same, write } from './json.js';
 
 const deepest = 8;
 const largest = 256 << 10;
@@ -288,6 +288,15 @@ export function first(schema, root, depth = 0, left = { steps }) {
   return undefined;
 }
 
+const isMap = v => v instanceof Map, isText = v => typeof v === 'string';
+const types = { array: Array.isArray, tuple: Array.isArray, object: isMap, map: isMap, text: isText, box: isText, file: isText, boolean: v => typeof v === 'boolean', number: v => v instanceof Num };
+
+// isOf says whether a value has the type of a control, or is one of its choices.
+export function isOf(p, value) {
+  if (p.kind === 'constant') return same(value, p.value);
+  return p.kind === 'choice' ? p.choices.some(c => same(c.value, value)) : types[p.kind]?.(value) ?? true;
+}
+
 // fits says whether a value may be of a shape: by its type, and by constant members. Unless open is set,
 // a shape has only the members that it names.
 export function fits(value, schema, root, open = true, depth = 1, left = { steps }) {
@@ -295,18 +304,12 @@ export function fits(value, schema, root, open = true, depth = 1, left = { steps
   const p = plan(schema, root, depth);
   if (value === undefined) return false;
   switch (p.kind) {
-    case 'constant': return write(value) === write(p.value);
     case 'object': return value instanceof Map && p.fields.every(f => {
       const c = get(f.schema, 'const');
       return c === undefined || (value.has(f.name) && write(value.get(f.name)) === write(c));
     }) && [...value.keys()].every(k => p.fields.some(f => f.name === k) || open && p.rest);
     case 'union': return p.shapes.some(s => fits(value, s.schema, root, open, depth + 1, left));
-    case 'map': return open && value instanceof Map;
-    case 'array': case 'tuple': return Array.isArray(value);
-    case 'number': return value instanceof Num;
-    case 'boolean': return typeof value === 'boolean';
-    case 'text': case 'box': case 'file': return typeof value === 'string';
-    case 'choice': return p.choices.some(c => write(c.value) === write(value));
+    case 'map': if (!open) return false;
   }
-  return true;
+  return isOf(p, value);
 }

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -37,7 +38,7 @@ func TestAlikeChoices(t *testing.T) {
 func TestOtherMembers(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, taker(t, "tag", `{"type":"object","properties":{"name":{"type":"string"},
-		"to":{"type":"object","properties":{"id":{"type":"integer"}},"additionalProperties":true,"required":["id"]}},"required":["to"],"additionalProperties":{"type":"integer"}}`)))
+		"to":{"type":"object","properties":{"id":{"type":"integer"},"made":{"type":"string","readOnly":true}},"additionalProperties":true,"required":["id"]}},"required":["to"],"additionalProperties":{"type":"integer"}}`)))
 	b.click(".rail a", "tag")
 	add := func(label, name string) {
 		t.Helper()
@@ -45,6 +46,10 @@ func TestOtherMembers(t *testing.T) {
 		b.keys(kb.Enter)
 	}
 	b.fill("#f_to_id", "1")
+	for _, taken := range []string{"id", "made"} { // a field has the first name, and the server alone sets the second
+		add("[aria-labelledby=f_to-l]", taken)
+		b.sees("[aria-labelledby=f_to-l] .err", "cannot be added")
+	}
 	add("[aria-labelledby=f_to-l]", "color")
 	b.fill("#f_to_color", "red")
 	add("form > .field:last-of-type, form > div > .field:last-of-type", "name")
@@ -57,4 +62,33 @@ func TestOtherMembers(t *testing.T) {
 	b.click("[aria-label='Remove size']", "×")
 	b.click("[data-call]", "Call")
 	b.sees(".calls li:first-child", `{"to":{"id":1},"name":"box"}`)
+}
+
+// TestForeignTypes checks that a form shows a value that its control cannot show, because the value came
+// from the JSON view and has another type than the schema.
+func TestForeignTypes(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "kinds", `{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}},"sizes":{"type":"array","items":{"enum":["s","m"]}},
+		"at":{"type":"array","prefixItems":[{"type":"integer"}]},"env":{"type":"object","additionalProperties":{"type":"string"}},"to":{"type":"object","properties":{"id":{"type":"string"}}},
+		"on":{"type":"boolean"},"off":{"type":"boolean","default":false},"name":{"type":"string"},"n":{"type":"integer"},"few":{"enum":["a","b"]},"v":{"const":1},
+		"by":{"oneOf":[{"title":"name","type":"string"},{"title":"code","type":"integer"}]}}}`)))
+	b.click(".rail a", "kinds")
+	members := map[string]string{"tags": `"a"`, "sizes": `"s"`, "at": `7`, "env": `["x"]`, "to": `"me"`, "on": `"yes"`, "off": `1`, "name": `5`, "n": `"5"`, "few": `"c"`, "v": `2`, "by": `[true]`}
+	all := []string{}
+	for name, value := range members {
+		all = append(all, fmt.Sprintf("%q:%s", name, value))
+	}
+	b.json("{" + strings.Join(all, ",") + "}")
+	for name, value := range members {
+		shown := func() string {
+			return b.eval(fmt.Sprintf("document.querySelector('#f_%s-l')?.parentNode.querySelector('code')?.innerText", name))
+		}
+		b.until(func() bool { return shown() == value }, func() string { return fmt.Sprintf("%s: the form shows %s, want %s", name, shown(), value) })
+	}
+	b.click("[aria-labelledby=f_tags-l] button", "Fill in instead")
+	b.click("[aria-labelledby=f_tags-l] button", "Send an empty list")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `"tags":[]`)
+	b.json("[1]")
+	b.sees("form code", "[1]")
 }

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -132,4 +133,26 @@ func TestQuestionsOfHiddenCalls(t *testing.T) {
 	b.fill(".asks input", "three")
 	b.click(".asks .go button", "Answer")
 	b.until(func() bool { return b.text(".asks") == "" }, func() string { return "the question stays" })
+}
+
+// TestSecretOfAnyType: a value under a key such as API_KEY is not shown, also if the schema does not say
+// that it is a text, or does not have the key.
+func TestSecretOfAnyType(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "start", `{"type":"object","properties":{"env":{"type":"object","additionalProperties":true},"tokens":{"type":"array","items":{"type":"string"}}}}`)))
+	b.click(".rail a", "start")
+	b.fill("[aria-labelledby=f_env-l] input", "API_KEY")
+	b.keys(kb.Enter)
+	b.fill("#f_env_API-5fKEY", "geheim-2")
+	if kind := b.eval("document.querySelector('#f_env_API-5fKEY').type"); kind != "password" {
+		t.Errorf("the type is %s", kind)
+	}
+	b.json(`{"env":{"API_KEY":"geheim-2"},"tokens":["geheim-3"],"PASSWORD":"geheim-4","password":["geheim-5"]}`)
+	b.sees("form", "not in the schema")
+	for n := range 4 {
+		secret := fmt.Sprintf("geheim-%d", n+2)
+		if text := b.text("form"); strings.Contains(text, secret) || b.eval("[...document.querySelectorAll('form :is(textarea, input:not([type=password]))')].some(e => e.value.includes('"+secret+"'))") != "false" {
+			t.Errorf("%s is shown: %s", secret, text)
+		}
+	}
 }
