@@ -165,7 +165,7 @@ function List({ value, schema, depth, room }) {
   if (!value.length) return html`<span class="f">empty</span>`;
   const more = html`<${More} of=${value.length} n=${n} setN=${setN}/>`;
   const part = value.slice(0, n);
-  if (value.every(v => v instanceof Map) && [...value[0].values()].every(isScalar) && new Set(part.flatMap(r => [...r.keys()])).size <= columns) {
+  if (value.every(v => v instanceof Map) && [...value[0].values()].every(v => isScalar(v) || Array.isArray(v) && v.length <= 10 && v.every(isScalar)) && new Set(part.flatMap(r => [...r.keys()])).size <= columns) {
     return html`<${Table} rows=${part} schema=${schema?.get?.('items')}/>${more}`;
   }
   if (value.every(isScalar)) return html`<ul class="plain">${part.map(v => html`<li><${Scalar} value=${v}/></li>`)}</ul>${more}`;

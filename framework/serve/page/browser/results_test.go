@@ -405,3 +405,31 @@ func TestEarlierIsWrittenOnce(t *testing.T) {
 		t.Errorf("the arguments of earlier calls were written %s times", n)
 	}
 }
+
+// TestTableWithLists: a list of objects is a table also if they have short lists.
+func TestTableWithLists(t *testing.T) {
+	type row struct {
+		Name string   `json:"name"`
+		Tags []string `json:"tags"`
+	}
+	b := newTab(t)
+	b.open(serve(t, offering(t, "rows", framework.Tool("rows", func(context.Context, none) ([]row, error) {
+		return []row{{"one", []string{"a", "b"}}, {"two", nil}}, nil
+	}, framework.Describe("Rows."), framework.ReadOnly()))))
+	b.click(".rail a", "rows")
+	b.click("[data-call]", "Call")
+	b.sees("table.data tbody", `["a","b"]`)
+}
+
+// TestOnlyAsATask: the page says what to do with a tool that runs only as a task, which 2026-07-28 does not list.
+func TestOnlyAsATask(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "tasks", framework.Tool("always", func(context.Context, none) (string, error) { return "done", nil },
+		framework.Describe("Is done."), framework.ReadOnly(), framework.Task(framework.TaskRequired)))))
+	b.click(".rail a", "always")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", `Check "As a task", and call again.`)
+	b.click(".side .opt input", "")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "done")
+}

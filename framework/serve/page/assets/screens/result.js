@@ -56,9 +56,7 @@ export function Block({ block }) {
 function Contents({ of }) {
   const text = get(of, 'text'), type = String(get(of, 'mimeType') ?? '');
   if (typeof text === 'string') return html`<${TextOrJSON} text=${text}/>`;
-  if (type.startsWith('image/')) return html`<${Media} block=${of} kind="image"/>`;
-  if (type.startsWith('audio/')) return html`<${Media} block=${of} kind="audio"/>`;
-  return html`<${Media} block=${of} kind="file"/>`;
+  return html`<${Media} block=${of} kind=${/^(image|audio)\//.exec(type)?.[1] ?? 'file'}/>`;
 }
 
 // TextOrJSON shows JSON in a text block as data, with a way back to the text.
@@ -174,7 +172,7 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
   if (got.failed) return html`<div class="stat"><b class="bad">! Not shown</b><span class="q">The page could not read this answer.</span></div><p class="note bad wrapped">${seen(got.failed)}</p>`;
   if (call.phase === 'error') {
     const found = faultsOf(got.error);
-    return html`<${Refusal} title="Refused" why=${call.error?.code ? `JSON-RPC error ${call.error.code}` : ''} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/><${Whole} value=${got.error}/>`;
+    return html`<${Refusal} title="Refused" why=${call.error?.code ? `JSON-RPC error ${call.error.code}` : ''} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>${get(got.error, 'data', 'requiredCapabilities', 'extensions', 'io.modelcontextprotocol/tasks') && html`<p class="note">Check "As a task", and call again.</p>`}<${Whole} value=${got.error}/>`;
   }
   const result = got.result, texts = textsOf(result);
   if (call.isError) {
