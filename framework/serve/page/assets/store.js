@@ -140,7 +140,9 @@ const handlers = {
     if (known) one.arguments = known.arguments; // they come with the first event only
     const rest = store.calls.filter(c => c.id !== e.call.id);
     change({ calls: [one, ...rest].sort((a, b) => b.n - a.n).slice(0, 200) });
-    if (e.call.phase !== 'sent') readResult(e.call.id);
+    if (one.phase === 'sent') return;
+    readResult(one.id);
+    if (one.method === 'ping') toast(one.error?.message ?? `The server has answered after ${Math.ceil(one.ms)} ms`);
   },
   // Questions are shown in the order in which the server asks, whichever comes first. One that came
   // while the state was read is in the state, too.

@@ -54,3 +54,14 @@ func TestQuestionBehindPalette(t *testing.T) {
 		t.Error("the question has the focus")
 	}
 }
+
+// TestPing: the palette's ping shows how long the server took.
+func TestPing(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.sees(".cat", "order")
+	b.keys("k", input.ModifierCtrl)
+	b.fill(".pal input", "ping")
+	b.keys(kb.Enter)
+	b.sees(".toast", "The server has answered after")
+}

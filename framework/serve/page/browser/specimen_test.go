@@ -80,7 +80,7 @@ func specimen(t *testing.T) page.Options {
 			framework.Describe("Sends a parcel, and returns what it has understood."), framework.Destructive(false)),
 		framework.Tool("order", order, framework.Describe("Orders an item. The user is asked first."), framework.Destructive(false)),
 		framework.Tool("haiku", func(ctx context.Context, _ none) (string, error) {
-			said, err := framework.Generate(ctx, "Write a haiku about mirrors.")
+			said, err := framework.Generate(ctx, "Write a haiku about mirrors.", framework.System("You are a poet."))
 			return said.Text(), err
 		}, framework.Describe("Lets the client's model write."), framework.ReadOnly()),
 		framework.Tool("slow", slow, framework.Describe("Counts to a hundred, slowly."), framework.ReadOnly()),

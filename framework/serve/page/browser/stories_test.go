@@ -200,6 +200,7 @@ func TestSampling(t *testing.T) {
 	b.click(".rail a", "haiku")
 	b.click("[data-call]", "Call")
 	b.sees(".asks", "Write a haiku about mirrors.")
+	b.sees(".asks .messages", "You are a poet.")
 	b.fill("[id^=sample]", "Still water, a moon")
 	b.click(".asks button", "Answer")
 	b.sees("[aria-label='What the server says']", "Still water, a moon")
@@ -212,6 +213,9 @@ func TestProgressAndStop(t *testing.T) {
 	b.click(".rail a", "slow")
 	b.click("[data-call]", "Call")
 	b.sees("[aria-label='What the server says']", "of 100 at")
+	if mark := b.eval("document.querySelector('.calls li.sel [aria-label=sent]')?.className"); mark != "" {
+		t.Errorf("the mark of a call that runs has the class %s", mark)
+	}
 	b.keys(kb.Escape)
 	b.sees("[aria-label='What the server says']", "Stopped")
 }

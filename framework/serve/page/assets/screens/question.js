@@ -114,7 +114,7 @@ function Visit({ url }) {
 function Sampling({ id, params, text, setText }) {
   const p = params;
   const blocks = m => { const c = get(m, 'content'); return Array.isArray(c) ? c : [c]; };
-  return html`<div class="messages">${(get(p, 'messages') ?? []).map(m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p>${blocks(m).map(b => html`<${Block} block=${b}/>`)}`)}</div>
+  return html`<div class="messages">${get(p, 'systemPrompt') && html`<p class="s f">system</p><p class="wrapped">${seen(get(p, 'systemPrompt'))}</p>`}${(get(p, 'messages') ?? []).map(m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p>${blocks(m).map(b => html`<${Block} block=${b}/>`)}`)}</div>
     <details><summary class="s q">The whole request</summary><${Code} value=${p}/></details>
     <div class="field"><label for=${'sample' + id}>What the model says <span class="t">${get(p, 'maxTokens') ? `at most ${get(p, 'maxTokens')} tokens` : ''}</span></label>
       <textarea class="in" id=${'sample' + id} rows="3" value=${text} onInput=${e => setText(e.target.value)}></textarea></div>`;

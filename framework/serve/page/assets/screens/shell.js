@@ -21,7 +21,7 @@ const words = { connected: 'connected', connecting: 'connecting', lost: 'lost', 
 
 export function Bar() {
   const s = useStore(), a = s.about;
-  const dot = s.down ? 'off' : { connected: '', connecting: 'wait', lost: 'off', ended: 'off', login: 'off', refused: 'off', idle: 'idle', saved: 'idle' }[s.state.name];
+  const dot = s.down ? 'off' : { connected: '', connecting: 'wait', idle: 'idle', saved: 'idle' }[s.state.name] ?? 'off';
   return html`<header class="bar"><button class="icon only-s" aria-label="What the server offers" aria-expanded=${String(Boolean(s.rail))} onClick=${() => change({ rail: !s.rail })}><svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path d="M2 4.5h12M2 8h12M2 11.5h12"/></svg></button>
     <a class="mark" href="#/"><${Mark}/><span>${seen(a?.title || a?.name || 'Kagami')}</span></a>${a?.name && html`<span class="at">${seen(a.name)} ${seen(a.version ?? '')}</span>`}
     <span class="live" role="status"><i class=${'dot ' + dot}></i><span class="txt">${s.down ? 'the page has lost its program' : words[s.state.name]}${a && s.state.name === 'connected' ? ' ' + ({ memory: 'in memory', HTTP: 'over HTTP', stdio: 'on stdio' })[a.carrier] : ''}</span></span>
@@ -109,7 +109,7 @@ const commands = s => [
   { name: 'Copy this call as…', note: 'y', run: () => change({ sheet: currentCall() ?? s.calls[0]?.id ?? null }) },
   { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'What each client takes', note: 'clients', href: '#/clients' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
   ...spoken(s.about).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
-  { name: 'Ping', note: 'server', run: () => call('ping', '').then(() => toast('The server was asked'), e => toast(e.message)) },
+  { name: 'Ping', note: 'server', run: () => call('ping', '').catch(e => toast(e.message)) },
   { name: 'Keep these calls as a set', note: 'tool', run: () => document.dispatchEvent(new Event('keep')) }, { name: 'Open a set of calls', note: 'tool', run: sets.open },
   { name: 'Save the session', note: 'page', run: saveSession },
   { name: 'Reconnect', note: 'server', run: () => connect({}) },
