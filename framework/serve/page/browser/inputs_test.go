@@ -243,13 +243,16 @@ func TestSimilarNames(t *testing.T) {
 // TestSeveralChoices: choices of a list show the default, and none of them can be chosen, too.
 func TestSeveralChoices(t *testing.T) {
 	b := newTab(t)
-	b.open(serve(t, taker(t, "paint", `{"type":"object","properties":{"colors":{"type":"array","items":{"enum":["red","green"]},"default":["green"]}}}`)))
+	b.open(serve(t, taker(t, "paint", `{"type":"object","properties":{"colors":{"type":"array","items":{"enum":["red","green"]},"default":["green"]},"wet":{"type":"boolean","default":false}}}`)))
 	b.click(".rail a", "paint")
 	b.sees(".side", "the default")
+	if weight := b.eval("getComputedStyle(document.querySelector('#f_wet').parentNode).fontWeight"); weight != "400" {
+		t.Errorf("the words beside a box have the weight %s", weight)
+	}
 	checked := func() string {
 		return b.eval("[...document.querySelectorAll('.side .opt input')].map(e => e.checked).join()")
 	}
-	if got := checked(); got != "false,true" {
+	if got := checked(); got != "false,true,false" {
 		t.Errorf("checked at the start: %s", got)
 	}
 	b.click(".side .opt", "green")

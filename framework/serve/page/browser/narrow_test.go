@@ -169,6 +169,12 @@ func TestNarrowManyTools(t *testing.T) {
 	b.sees("h1", "tool_0099")
 	b.until(func() bool { return b.eval("scrollY") == "0" }, func() string { return "the screen opens at " + b.eval("scrollY") })
 	b.eval("document.querySelector('.bar .icon').click()")
+	for _, place := range []string{"tasks", "wire", "log", "clients", "connect"} {
+		at := func() string {
+			return b.eval("document.querySelector(\".rail [href='#/" + place + "']\").getBoundingClientRect().bottom <= innerHeight")
+		}
+		b.until(func() bool { return at() == "true" }, func() string { return place + " is below the window" })
+	}
 	b.click(".rail a.it", "tool_0299")
 	b.sees("h1", "tool_0299")
 }

@@ -75,7 +75,7 @@ function Rows({ title, head, offers, href, cells }) {
   return html`<div class="sect"><h2>${title}</h2><span class="f num">${offers.length}</span></div>
     <div class="scroll out"><table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
     ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${label(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${cells(o).map(x => html`<td class="s q in-s">${seen(x)}</td>`)}</tr>`)}</tbody></table></div>
-    ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
+    <${More} of=${offers.length} n=${n} setN=${setN} step=${page}/>`;
 }
 
 const short = 500;

@@ -195,12 +195,14 @@ function Raw({ value, text, setText, onChange }) {
     ${fault && html`<p class="err">${fault}</p>`}</div>`;
 }
 
+const fine = c => c.phase === 'result' && !c.isError;
+
 // Brief is the begin of arguments, which may be large.
 const Brief = ({ args }) => useMemo(() => seen(write(args).slice(0, 200)), [args]);
 
 function Earlier({ calls, current, asking, onKeep, onLook, onAgain }) {
   return html`<div class="calls"><div class="cap"><h2>Earlier calls</h2><span class="end">${calls.length > 0 && html`<button class="btn t s" onClick=${onKeep}>Keep as a set</button>`}<button class="btn t s" onClick=${sets.open}>Open a set</button></span></div>${calls.length > 0 && html`<ol>${calls.map(c => html`<li key=${c.id} class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
-    <span class=${c.phase === 'result' && !c.isError ? 'ok' : 'bad'} aria-label=${c.phase}>${c.phase === 'sent' ? '…' : c.phase === 'result' && !c.isError ? '✓' : '!'}</span>
+    <span class=${c.phase === 'sent' ? '' : fine(c) ? 'ok' : 'bad'} aria-label=${c.phase}>${c.phase === 'sent' ? '…' : fine(c) ? '✓' : '!'}</span>
     <button class="plainbtn mono" onClick=${() => onLook(c.id)}><${Brief} args=${c.arguments}/></button><span class="num f">${time(c.ms)}</span>${asking.includes(c.id) ? html`<button class="plainbtn acc" onClick=${() => onLook(c.id)}>asks</button>` : html`<button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button>`}</li>`)}</ol>`}</div>`;
 }
 

@@ -69,5 +69,5 @@ export function Logs() {
   const s = useStore();
   return html`<div class="pad"><h1>Log</h1>${s.about?.can.includes('logging') && html`<label class="row">From level <select class="pick" onChange=${e => setLevel(e.target.value)}>${s.about.levels.map(l => html`<option value=${l} selected=${l === s.about.level}>${l}</option>`)}</select></label>`}
     ${s.logs.length === 0 ? html`<div class="empty"><p>The server has logged nothing since this tab was opened.</p></div>` : html`<button class="btn t" onClick=${() => change({ logs: [] })}>Clear</button>
-    <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${clock(l.at)}</td><td>${seen(l.level)}</td><td>${seen(l.logger)}</td><td class="mono wrapped">${seen(l.text)}</td></tr>`)}</tbody></table></div>`}</div>`;
+    <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th class="num">Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${clock(l.at)}</td><td>${seen(l.level)}</td><td>${seen(l.logger)}</td><td class="mono wrapped">${seen(l.text)}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
