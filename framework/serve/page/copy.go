@@ -11,6 +11,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // getCopy answers with a call in another form: a command, a test, Go code or curl.
@@ -42,10 +43,30 @@ func (p *Page) asShell(c *call) string {
 	if command != "inspect" {
 		line += " " + quoted(c.Name)
 	}
-	if len(c.Arguments) > 0 && string(c.Arguments) != "{}" {
+	switch {
+	case c.Method == protocol.MethodGetPrompt:
+		line += pairs(c.Arguments)
+	case len(c.Arguments) > 0 && string(c.Arguments) != "{}":
 		line += " " + unmasked(string(c.Arguments))
 	}
 	return line + after + "\n"
+}
+
+// pairs returns the arguments of a prompt as words after a space. They are texts, and the command does
+// not take them as JSON. A text that begins with @ would name a file.
+func pairs(arguments json.RawMessage) string {
+	if jsontext.KindOf(arguments) != jsontext.KindObject {
+		return ""
+	}
+	var out strings.Builder
+	for key, value := range jsontext.Members(arguments) {
+		text, _ := jsontext.String(value)
+		if strings.HasPrefix(text, "@") {
+			text = "@" + text
+		}
+		out.WriteString(" " + unmasked(key.String()+"="+text))
+	}
+	return out.String()
 }
 
 // serverInShell returns the server as a word of a command, after a space.

@@ -303,3 +303,19 @@ func TestCopiedRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiedPrompt: the copied command has the arguments of a prompt as "kagami prompt" takes them.
+func TestCopiedPrompt(t *testing.T) {
+	t.Parallel()
+	b := opened(t, page.Options{Host: host(t), Where: "./calc"})
+	for arguments, want := range map[string][]string{
+		`{"code":"it's {\"a\":1}","at":"@x","token":"s3"}`: {"prompt", "./calc", "review", `code=it's {"a":1}`, "at=@@x", "token=s3"},
+		`{}`:  {"prompt", "./calc", "review"},
+		`[1]`: {"prompt", "./calc", "review"},
+	} {
+		copied := b.do(http.MethodGet, "/api/calls/"+b.start(`{"method":"prompts/get","name":"review","arguments":`+arguments+`}`)+"/copy/shell", "", nil).body
+		if got := shown(t, copied); !slices.Equal(got, want) || strings.Contains(copied, "s3") {
+			t.Errorf("%s: got %q, want %q", copied, got, want)
+		}
+	}
+}
