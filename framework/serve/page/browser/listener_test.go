@@ -10,6 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
@@ -60,4 +64,62 @@ func TestListenerAndAHostilePage(t *testing.T) {
 	}
 	b.sees("h1", "You are logged in")
 	b.noFaults()
+}
+
+// hostilePage is a page that tries what it can with the page at own: read it, call a tool, and show it in a frame.
+const hostilePage = `<html lang=en><link rel=icon href="data:,"><title>evil</title><h1>Evil</h1><p></p>
+<iframe src="%[1]s/"></iframe><iframe name=sink></iframe><img src="%[1]s/api/server" alt=""><script src="%[1]s/assets/x/index.js"></script>
+<form method=post enctype=text/plain action="%[1]s/api/calls" target=sink><input name='{"method":"tools/call","name":"wipe","a":"' value='"}'></form>
+<script>document.forms[0].submit();
+const ask = (path, more) => fetch('%[1]s/' + path, { credentials: 'include', ...more }).then(r => r.text());
+const order = { method: 'POST', body: '{"method":"tools/call","name":"wipe"}' };
+Promise.allSettled([ask(''), ask('api/server'), ask('api/server', { mode: 'no-cors' }), ask('api/events?once'), ask('api/calls', { ...order, mode: 'no-cors' }),
+	ask('api/calls', { ...order, headers: { 'Kagami-Page': 'guess', 'Content-Type': 'application/json' } })])
+	.then(all => document.querySelector('p').textContent = 'read: ' + all.map(each => each.value ?? '').join(''))</script>`
+
+// TestPageAndAHostilePage is the first half of story 20: another site, another port, which receives the cookie
+// of the page, and a rebound name neither read anything nor call a tool.
+func TestPageAndAHostilePage(t *testing.T) {
+	var calls, cookies atomic.Int64
+	b := newTab(t)
+	b.open(serve(t, offering(t, "safe", framework.Tool("wipe", func(context.Context, none) (string, error) {
+		calls.Add(1)
+		return "wiped", nil
+	}, framework.Describe("Wipes."), framework.ReadOnly()))))
+	b.sees(".cat", "wipe")
+	own := b.eval("location.origin")
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Cookie"), "kagami_page") {
+			cookies.Add(1)
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, hostilePage, own)
+	}))
+	t.Cleanup(site.Close)
+	evil := b.another()
+	var refused atomic.Int64
+	chromedp.ListenTarget(evil.ctx, func(event any) {
+		if e, ok := event.(*network.EventResponseReceived); ok && strings.HasPrefix(e.Response.URL, own) {
+			refused.Add(1)
+			if e.Response.Status < http.StatusBadRequest {
+				t.Errorf("%s: %d", e.Response.URL, e.Response.Status)
+			}
+		}
+	})
+	evil.run(network.Enable())
+	for _, address := range []string{site.URL, strings.Replace(site.URL, "127.0.0.1", "localhost", 1)} {
+		evil.visit(address)
+		evil.sees("p", "read:")
+		if read := evil.text("p"); read != "read:" {
+			t.Errorf("%s has %s", address, read)
+		}
+	}
+	evil.visit(strings.Replace(own, "127.0.0.1", "rebound.localhost", 1))
+	evil.sees("body", http.StatusText(http.StatusMisdirectedRequest))
+	if calls.Load() != 0 || cookies.Load() == 0 || refused.Load() < 5 {
+		t.Errorf("%d calls; %d times with the cookie; %d requests refused", calls.Load(), cookies.Load(), refused.Load())
+	}
+	b.click(".rail a", "wipe")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "wiped")
 }
