@@ -386,7 +386,7 @@ func TestWireAndCopy(t *testing.T) {
 	b.keys(kb.Escape)
 	b.run(chromedp.Evaluate("document.activeElement.blur()", nil))
 	b.keys("w")
-	b.sees(".axis", "tools/call")
+	b.sees(".axis .say.l", "forecast id ") // which tool
 	b.click(".axis button", "result of tools/call")
 	b.sees(".axis pre", "structuredContent")
 	b.fill("#find", "no such text")

@@ -1,7 +1,7 @@
 // Every frame: requests on the left, what came for them on the right.
 import { html, useState, useEffect } from '../vendor/preact.js';
-import { parsed, seen } from '../json.js';
-import { useStore, change, setLevel } from '../store.js';
+import { label, parsed, seen } from '../json.js';
+import { store, useStore, change, setLevel } from '../store.js';
 import { getJSON } from '../api.js';
 import { Code, clock, saveSession, size, time } from '../view.js';
 
@@ -46,9 +46,9 @@ function Row({ frame: f, open, at }) {
   }, [open]);
   useEffect(() => { if (isOpen && !whole && f.kind !== 'http') getJSON('frames/' + f.n).then(setWhole, () => setWhole({ text: f.head })); }, [isOpen]);
   const title = f.kind === 'result' ? `result of ${f.method ?? '?'}` : f.kind === 'error' ? `error of ${f.method ?? '?'}` : f.kind === 'other' ? 'not JSON-RPC' : f.kind === 'http' ? `${f.http.method} ${f.http.path}` : f.method;
-  const http = whole?.frame?.http ?? f.http;
+  const http = whole?.frame?.http ?? f.http, of = f.sent && f.kind === 'request' && store.calls.find(c => c.id === f.call)?.name;
   const box = html`<div class=${'say ' + (f.sent ? 'l' : 'r')} id=${'frame' + f.n}><button class="h plainbtn" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>
-      <span class=${'mono' + (f.kind === 'error' ? ' bad' : '')}>${f.kind === 'error' ? '! ' : ''}${seen(title)}</span><span class="f">${f.id ? 'id ' + seen(f.id) : ''}</span>
+      <span class=${'mono' + (f.kind === 'error' ? ' bad' : '')}>${f.kind === 'error' ? '! ' : ''}${seen(title)}</span><span class="f">${of ? label(of) + ' ' : ''}${f.id ? 'id ' + seen(f.id) : ''}</span>
       ${http?.status > 0 && html`<span class=${http.status >= 400 ? 'bad' : 'f'}>HTTP ${http.status}</span>`}<span class="f num end">${f.ms ? time(f.ms) + ', ' : ''}${f.bytes ? size(f.bytes) : ''}</span></button>
     ${isOpen && html`<div class="b">${http && html`<${Http} of=${http}/>`}${whole && html`<${Text} text=${whole.text}/>`}</div>`}</div>`;
   const mid = html`<div class="mid"><span>${at.toFixed(at < 100 ? 2 : 0)} s</span></div>`;
