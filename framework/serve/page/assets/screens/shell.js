@@ -80,7 +80,7 @@ export function Rail() {
   }
   const tasks = s.calls.filter(c => c.task && c.phase === 'sent').length;
   return html`<nav class=${'rail' + (s.rail ? ' open' : '')} aria-label="What the server offers" onClick=${e => e.target.closest('a') && change({ rail: false })}>
-    <div class="filter"><label class="vh" for="filter">Filter</label><input id="filter" type="search" placeholder="Filter" autocomplete="off" spellcheck=${false} value=${filter} onInput=${e => setFilter(e.target.value)}/><kbd aria-hidden="true">/</kbd></div>
+    <div class="filter"><label class="vh" for="filter">Filter</label><input id="filter" type="search" placeholder="Filter" autocomplete="off" spellcheck=${false} value=${filter} onInput=${e => setFilter(e.target.value)} onKeyDown=${e => e.key === 'Enter' && !(e.isComposing || e.ctrlKey || e.metaKey) && filter && all[0] && go(all[0].href)}/><kbd aria-hidden="true">/</kbd></div>
     <${List} rows=${rows} route=${route}/>
     <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', plural(s.frames.length, 'frame')], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Clients', '#/clients', misfits(s.offers)], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
     html`<a class="it sans" href=${href} aria-current=${route === href ? 'page' : undefined}><b>${name}</b><i>${note}</i></a>`)}</div></nav>`;
