@@ -24,10 +24,12 @@ func TestServerIsKilled(t *testing.T) {
 	b := newTab(t)
 	o := weatherOptions(t)
 	var running atomic.Pointer[exec.Cmd]
+	var starts atomic.Int64
 	start := o.Command
 	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
 		cmd, err := start(ctx)
 		running.Store(cmd)
+		starts.Add(1)
 		return cmd, err
 	}
 	b.open(serve(t, o))
@@ -40,8 +42,17 @@ func TestServerIsKilled(t *testing.T) {
 	if city := b.eval("document.querySelector('#f_city').value"); city != "Kyoto" {
 		t.Errorf("the form has %q", city)
 	}
+	b.click(".rail a", "cities")
+	b.sees("h1", "weather://cities")
+	b.settles()
+	b.eval("fetch('.').then(r => r.text())") // later than a call would have been sent
+	if n := starts.Load(); n != 1 {
+		t.Errorf("the look at a resource has started the program: %d starts", n)
+	}
 	b.click(".banner button", "Start again")
 	b.sees(".live", "connected")
+	b.sees("[aria-label='What the server says']", "Kyoto")
+	b.click(".rail a", "forecast")
 	b.click("[data-call]", "Call")
 	b.sees("table.data", "summary")
 }
