@@ -36,6 +36,7 @@ type conn struct {
 	e    *Engine
 	link *transport.Connection // nil: the carrier does not distinguish connections
 	part *part                 // of Engine.sessionless; nil: c is not in that set
+	at   int                   // index in part.conns; guarded by part.mu
 
 	session atomic.Pointer[session] // nil: no session is open; set under mu, read without it
 

@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 )
@@ -25,33 +24,37 @@ func (e *Engine) newSessionless() *sessionless {
 // sessionlessSet is the set of the conns of running sessionless exchanges. Changed, Updated and
 // Shutdown iterate over it. Every POST of a stateless client is such an exchange, so the set has parts
 // with a lock each, to avoid contention.
-type sessionlessSet struct{ parts [16]part }
+type sessionlessSet struct {
+	parts [16]part
+	added atomic.Uint32 // spreads the conns over the parts
+}
 
-// A conn is in the set from add to remove, and knows its part. No other lock is taken under mu.
+// A conn is in the set from add to remove, and knows its part and its index there. No other lock is
+// taken under mu.
 type part struct {
-	mu    sync.Mutex // guards conns
-	conns map[*conn]struct{}
-	_     [48]byte // padding: one cache line per part
+	mu    sync.Mutex // guards conns, and conn.at of its members
+	conns []*conn
+	_     [32]byte // padding: one cache line per part
 }
 
 // add adds c to one of the parts.
 func (l *sessionlessSet) add(c *conn) {
-	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // for even load, not for security
+	p := &l.parts[l.added.Add(1)%uint32(len(l.parts))]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.conns == nil {
-		p.conns = make(map[*conn]struct{})
-	}
-	p.conns[c] = struct{}{}
-	c.part = p
+	c.part, c.at = p, len(p.conns)
+	p.conns = append(p.conns, c)
 }
 
 // remove reverses add. part is read without the lock, because only the exchange that has called add
 // calls remove.
 func (c *conn) remove() {
-	c.part.mu.Lock()
-	defer c.part.mu.Unlock()
-	delete(c.part.conns, c)
+	p := c.part
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.conns) - 1
+	p.conns[c.at], p.conns[last].at = p.conns[last], c.at
+	p.conns = slices.Delete(p.conns, last, last+1)
 }
 
 // appendTo appends the connections of all exchanges to all.
@@ -62,7 +65,7 @@ func (l *sessionlessSet) appendTo(all []*conn) []*conn {
 	for i := range l.parts {
 		p := &l.parts[i]
 		p.mu.Lock()
-		all = slices.AppendSeq(all, maps.Keys(p.conns))
+		all = append(all, p.conns...)
 		p.mu.Unlock()
 	}
 	return all

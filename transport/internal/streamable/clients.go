@@ -66,6 +66,9 @@ func addressIn(text string) (netip.Addr, bool) {
 // its key is the network. Middleware of the program may have replaced the address by one without a
 // port.
 func addressKey(remote string) string {
+	if host, port, _ := strings.Cut(remote, ":"); strings.IndexByte(port, ':') < 0 { // IPv4
+		return host
+	}
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		host = remote
