@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -204,13 +203,14 @@ func methodsOf(d *Dialect) map[string]*method {
 	return all
 }
 
+// methodsByName has the methods of all revisions.
+var methodsByName = methodsOf(&Dialect{bit: always})
+
 // MethodName returns text as a string. It allocates only if no revision has a method with this
 // name.
 func MethodName(text []byte) string {
-	for i := range methods {
-		if known := methods[i].name; string(text) == known {
-			return known
-		}
+	if m := methodsByName[string(text)]; m != nil {
+		return m.name
 	}
 	return string(text)
 }
@@ -226,5 +226,5 @@ func Methods() []string {
 
 // Known reports whether any revision has a request or notification of this name.
 func Known(name string) bool {
-	return slices.ContainsFunc(methods, func(m method) bool { return m.name == name })
+	return methodsByName[name] != nil
 }

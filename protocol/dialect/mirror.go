@@ -255,10 +255,8 @@ func MirrorsName(method string, params jsontext.Object, text string) (same, ok b
 // mirroredMember returns the name of the member that Mcp-Name repeats, or "" if the method has
 // none.
 func mirroredMember(method string) string {
-	for i := range methods {
-		if methods[i].name == method {
-			return methods[i].mirrored
-		}
+	if m := methodsByName[method]; m != nil {
+		return m.mirrored
 	}
 	return ""
 }

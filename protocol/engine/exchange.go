@@ -184,7 +184,7 @@ func (x *exchange) once(ctx context.Context, c *Call, key string, effect func(co
 
 // lend implements outlet. Executions that check the replay do not get the buffer.
 //
-// handle gives the buffer back after the answer was sent.
+// answer gives the buffer back after it has sent the answer.
 func (x *exchange) lend(c *Call) *framebuf.Buffer {
 	if c != &x.own {
 		return nil

@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -39,8 +38,11 @@ func ParseID(raw []byte) (ID, bool) {
 	if len(raw) == 0 || len(raw) > maxID {
 		return ID{}, false
 	}
-	var room [20]byte
-	if n, ok := jsontext.Int64(raw); ok && bytes.Equal(strconv.AppendInt(room[:0], n, 10), raw) {
+	n, ok := jsontext.Int64(raw)
+	for _, b := range raw { // only one spelling has neither a point nor an exponent nor space
+		ok = ok && (b == '-' || '0' <= b && b <= '9')
+	}
+	if ok && string(raw) != "-0" {
 		return IntID(n), true
 	}
 	switch first, last := raw[0], raw[len(raw)-1]; {
