@@ -159,11 +159,8 @@ func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (ans
 
 // readable returns an error if a step has passed on arguments that are not a JSON object. Arguments
 // from the client were checked before.
-func (b *componentHandler) readable(ctx context.Context, call *Call) error {
-	if len(b.steps) == 0 || len(call.Arguments) == 0 {
-		return nil
-	}
-	if h := callCtxFrom(ctx); h != nil && h.given == &call.Arguments[0] {
+func (b *componentHandler) readable(h *callCtx, call *Call) error {
+	if len(b.steps) == 0 || len(call.Arguments) == 0 || h != nil && h.given == &call.Arguments[0] {
 		return nil
 	}
 	err := jsontext.Check(call.Arguments, jsontext.DefaultLimits())
@@ -210,43 +207,41 @@ func (h *callCtx) method() string {
 	return protocol.MethodOf(h.call.Params)
 }
 
-// pending reports whether the call of ctx waits for an answer.
-func pending(ctx context.Context) bool {
-	h := callCtxFrom(ctx)
-	return h != nil && h.call != nil && h.call.Pending()
-}
+// pending reports whether the call waits for an answer. h may be nil.
+func (h *callCtx) pending() bool { return h != nil && h.call != nil && h.call.Pending() }
 
 // answered wraps the innermost step of a chain. While a question is pending, it returns ErrPending.
 // If an outer step has asked, and may have ignored that the answer is pending, the innermost step
-// does not run. If the innermost step has asked, its result is ignored.
+// does not run. If the innermost step has asked, its result is ignored. Panics of middleware are
+// recovered by serve.
 func (b *componentHandler) answered(step Handler) Handler {
-	step = recovered(step)
 	return func(ctx context.Context, call *Call) (*Result, error) {
-		if pending(ctx) {
+		h := callCtxFrom(ctx)
+		if h.pending() {
 			return nil, ErrPending
 		}
-		if h := callCtxFrom(ctx); h != nil && h.call != nil {
+		if h != nil && h.call != nil {
 			if err := h.call.Begin(ctx); err != nil { // this round was executed before
 				return nil, err
 			}
 		}
-		if err := b.readable(ctx, call); err != nil {
+		if err := b.readable(h, call); err != nil {
 			return nil, err
 		}
-		result, err := step(ctx, call)
-		err = demanded(ctx, err)
-		if !pending(ctx) {
+		result, err := guarded(func() (*Result, error) { return step(ctx, call) }) // middleware sees a panic as an error
+		err = h.demanded(ctx, err)
+		if !h.pending() {
 			return result, err
 		}
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
-			b.server.logFailure(ctx, callCtxFrom(ctx).call, panicked, b.noun, b.info.Name)
+			b.server.logFailure(ctx, h.call, panicked, b.noun, b.info.Name)
 		}
 		return nil, ErrPending
 	}
 }
 
-// recovered wraps the innermost step, which runs the program's code. It turns a panic into an
-// error, which middleware sees like any other error. Panics of middleware are recovered by serve.
+// recovered wraps the innermost step of a completion, which runs the program's code. It turns a panic
+// into an error, which middleware sees like any other error.
 func recovered(step Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		return guarded(func() (*Result, error) { return step(ctx, call) })

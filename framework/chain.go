@@ -275,8 +275,9 @@ func (m Middleware) around(next Handler, place onceStep, at int) (step Handler, 
 		} else {
 			result, err = wrapped(ctx, call)
 		}
-		err = demanded(ctx, err)
-		if pending(ctx) { // the step has asked a question, or replaced ErrPending
+		h := callCtxFrom(ctx)
+		err = h.demanded(ctx, err)
+		if h.pending() { // the step has asked a question, or replaced ErrPending
 			return nil, ErrPending
 		}
 		if err == nil && result == nil {

@@ -194,9 +194,8 @@ func (h *callCtx) visitsInRounds() bool {
 
 // demanded asks the user to open a page in a round, if err demands one and the client is asked in rounds. The
 // steps further out then see ErrPending, as for every question, or an error with the outcome. In all other
-// cases demanded returns err.
-func demanded(ctx context.Context, err error) error {
-	h := callCtxFrom(ctx)
+// cases demanded returns err. h may be nil.
+func (h *callCtx) demanded(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrPending) || h == nil || !h.chained || h.call.Pending() || !h.visitsInRounds() {
 		return err
 	}

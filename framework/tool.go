@@ -234,8 +234,8 @@ func (in *input) encode(v reflect.Value) ([]byte, error) {
 
 // answer builds the result in a. The _meta of the result lists the arguments that were repaired.
 func (p *toolPlan) answer(ctx context.Context, b *componentHandler, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
-	body := &a.body
-	if h := callCtxFrom(ctx); h != nil && h.inner == nil && len(b.steps) == 0 {
+	body, h := &a.body, callCtxFrom(ctx)
+	if h != nil && h.inner == nil && len(b.steps) == 0 {
 		a.call = h.call
 	}
 	err := p.out.result(ctx, b.info.Name, out, a)
@@ -243,7 +243,7 @@ func (p *toolPlan) answer(ctx context.Context, b *componentHandler, out reflect.
 	if err != nil {
 		return nil, err
 	}
-	if h := callCtxFrom(ctx); h != nil && len(body.Structured) > 0 {
+	if h != nil && len(body.Structured) > 0 {
 		h.made.Store(&body.Structured[0])
 	}
 	if body.Content == nil && len(body.Structured) > 0 && len(b.steps) > 0 {
@@ -252,7 +252,7 @@ func (p *toolPlan) answer(ctx context.Context, b *componentHandler, out reflect.
 		body.Content = a.text(string(body.Structured))
 	}
 	repaired := report.Repaired
-	if quoted(ctx) {
+	if h.quoted() {
 		repaired = append([]string{""}, repaired...)
 	}
 	if len(repaired) > 0 {
@@ -265,9 +265,8 @@ func (p *toolPlan) answer(ctx context.Context, b *componentHandler, out reflect.
 	return &a.result, nil
 }
 
-// quoted reports whether the client sent all arguments of the call as one JSON string.
-func quoted(ctx context.Context) bool {
-	h := callCtxFrom(ctx)
+// quoted reports whether the client sent all arguments of the call as one JSON string. h may be nil.
+func (h *callCtx) quoted() bool {
 	if h == nil || h.inner != nil {
 		return false
 	}

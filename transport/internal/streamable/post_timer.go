@@ -104,11 +104,13 @@ func (p *responseTimers) remove(w *responseTimer) {
 	w.in.mu.Lock()
 	w.unlink()
 	w.in.mu.Unlock()
-	w.inline = nil
-	select {
-	case <-w.wake:
-	default:
+	if w.inline == nil {
+		select {
+		case <-w.wake:
+		default:
+		}
 	}
+	w.inline = nil
 	p.spare.Put(w)
 }
 

@@ -16,13 +16,15 @@ import (
 // It reads the store without a lock. Between known and use, the session may expire on this node;
 // use decides that under session.mu.
 func (v *PendingRequest) find(id string) (*session, error) {
+	found := v.owner.session // by limited, or nil
 	for range attempts {
-		s, due, err := v.known(id)
+		s, due, err := v.known(found, id)
 		switch {
 		case err != nil:
 			return nil, err
 		case !s.use(): // it has just expired on this node; the next attempt restores it, if nodes share it
 			v.e.forgetSession(s)
+			found = nil
 			continue
 		case due && !s.record.touch(v.ctx):
 			s.release()
@@ -42,12 +44,15 @@ func (e *Endpoint) local(id string) *session {
 }
 
 // known returns the session with the id, updated from the store, so that this request sees what
-// other nodes have changed. due reports whether the record must be touched.
+// other nodes have changed. found is the session if it was found on this node before, or nil. due
+// reports whether the record must be touched.
 //
 // The session is not in use yet.
-func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
+func (v *PendingRequest) known(found *session, id string) (s *session, due bool, err error) {
 	e, principal := v.e, v.Principal()
-	s = e.local(id)
+	if s = found; s == nil {
+		s = e.local(id)
+	}
 	switch {
 	case s == nil && e.node == nil, s != nil && s.principal != principal:
 		return nil, false, transport.ErrNoSession
