@@ -167,10 +167,17 @@ func unknown(err error) bool {
 	return ok && refused.Code == -32601 // JSON-RPC 2.0 §5.1: method not found
 }
 
+// collect appends the items of a list. It bounds their size, because a server may send new pages for
+// ever.
 func collect[T any](into *[]T, items iter.Seq2[T, error]) error {
+	size := 0
 	for item, err := range items {
 		if err != nil {
 			return err
+		}
+		text, _ := json.Marshal(item) // about as long as what the server sent
+		if size += len(text); size > mostBytes {
+			return fmt.Errorf("the list has more than %d MiB", mostBytes>>20)
 		}
 		*into = append(*into, item)
 	}

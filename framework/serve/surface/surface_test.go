@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -308,9 +309,26 @@ func TestReadEmptyCursor(t *testing.T) {
 	}
 }
 
-// answering connects to a server that answers each method with one text.
+// TestReadEndlessPages: a server that sends new pages for ever does not fill the memory.
+func TestReadEndlessPages(t *testing.T) {
+	t.Parallel()
+	c := answering(t, map[string]string{
+		"initialize":   `"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{}},"serverInfo":{"name":"s","version":"1.0.0"}}`,
+		"prompts/list": `"result":{"prompts":[{"name":"a","description":"` + strings.Repeat("x", 3<<20) + `"}],"nextCursor":"{n}"}`,
+	})
+	if _, err := surface.Read(t.Context(), c, surface.Prompts); err == nil || !strings.Contains(err.Error(), "listing prompts: the list has more than 64 MiB") {
+		t.Error(err)
+	}
+	if _, err := surface.Entries(t.Context(), c, protocol.MethodListPrompts, "prompts"); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Error(err)
+	}
+}
+
+// answering connects to a server that answers each method with one text. In it, "{n}" is a number that
+// grows with each request.
 func answering(t *testing.T, answers map[string]string) *client.Client {
 	t.Helper()
+	var n atomic.Int64
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			ID     json.RawMessage
@@ -321,7 +339,7 @@ func answering(t *testing.T, answers map[string]string) *client.Client {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answers[m.Method])
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, strings.Replace(answers[m.Method], "{n}", fmt.Sprint(n.Add(1)), 1))
 	}))
 	t.Cleanup(web.Close)
 	c, err := client.Connect(t.Context(), client.HTTP(web.URL), client.Revisions(protocol.Rev20250618))
