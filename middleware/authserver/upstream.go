@@ -324,18 +324,26 @@ func (b *broker) held(ctx context.Context, reference string, g *grant, n need) (
 			}
 			continue
 		}
-		timer := time.NewTimer(renewPoll)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
-		case <-timer.C:
+		if err := pause(ctx); err != nil {
+			return nil, err
 		}
 		found, err := s.grants.get(ctx, reference)
 		if err != nil {
 			return nil, err
 		}
 		g = found
+	}
+}
+
+// pause waits for renewPoll. If ctx ends first, it returns the cause.
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(renewPoll)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
 	}
 }
 
@@ -376,17 +384,23 @@ func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession
 	// The provider may have rotated its token, so there must be time to store the new one.
 	ctx, written := context.WithTimeout(context.WithoutCancel(ctx), renewLease/2)
 	defer written()
-	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
-		if g.Client == "" || g.Dead {
-			return time.Time{}, ErrUnknown
-		}
-		if g.Away = asked != nil; g.Away {
-			g.Renewing = time.Now().Add(awayFor)
-		} else {
-			g.Renewing, g.Upstream = time.Time{}, sealed
-		}
-		return g.expires(s.lives.Refresh), nil
-	})
+	save := func() error {
+		return s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
+			if g.Client == "" || g.Dead {
+				return time.Time{}, ErrUnknown
+			}
+			if g.Away = asked != nil; g.Away {
+				g.Renewing = time.Now().Add(awayFor)
+			} else {
+				g.Renewing, g.Upstream = time.Time{}, sealed
+			}
+			return g.expires(s.lives.Refresh), nil
+		})
+	}
+	// If the new token is lost, the provider takes the old one for a stolen one, and the user has to log in.
+	for err = save(); err != nil && asked == nil && !errors.Is(err, ErrUnknown) && pause(ctx) == nil; {
+		err = save()
+	}
 	switch {
 	case err != nil:
 		return nil, err
