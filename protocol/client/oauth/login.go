@@ -177,38 +177,12 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 			d.scoped = true
 			return s.byUser(ctx, w, f, d, scopes)
 		}
+		if v.mayNotStayLoggedIn(err) {
+			return s.byUser(ctx, w, f, d, without(scopes, []string{scopeOffline}))
+		}
 		return nil, errors.Join(s.refusal(stepToken, f.issuer.Issuer, err), failed)
 	}
 	return s.obtained(ctx, f, id, t, scopes, d, key)
-}
-
-// openReceiver opens the receiver. The listener uses the port that the client was registered with,
-// if it is free, because some authorization servers compare ports. The redirect URI must be https, or
-// http on this machine (2025-11-25 basic/authorization "Communication Security"). The private-use
-// schemes of RFC 8252 are refused, too, because no revision allows them.
-func (s *site) openReceiver(ctx context.Context, issuer string) (redirect string, err error) {
-	recv := s.flow.config.receiver
-	if l, ok := recv.(*listener); ok {
-		var kept registration
-		if kept, _, err = s.flow.registered(ctx, issuer); err != nil {
-			return "", err
-		}
-		redirect, err = l.openLike(ctx, kept.Redirect)
-	} else {
-		redirect, err = recv.Open(ctx)
-	}
-	e := &Error{Step: stepVisit, Server: s.server, Issuer: issuer}
-	switch {
-	case err != nil:
-		e.Err = because(ErrLogin, err)
-	case openable(redirect) != nil:
-		_ = recv.Close() // the error of the redirect URI is the useful one
-		e.Err = fmt.Errorf("%w: got redirect URI %q, want https, or http on localhost", ErrUnsafeURL, cleaned(redirect))
-		e.Hint = "The Receiver of this program must return another redirect URI."
-	default:
-		return redirect, nil
-	}
-	return "", e
 }
 
 func (s *site) newVisit(f *found, id identity, redirect string, scopes []string, d demand) *visit {

@@ -93,6 +93,28 @@ func TestPromptOfConsent(t *testing.T) {
 	}
 }
 
+// An authorization server may refuse offline_access to a client that was registered by hand, although it
+// lists it. The user then logs in without.
+func TestOfflineRefused(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string][]string{
+		"invalid_scope": {"orders:read offline_access", "orders:read"},
+		"access_denied": {"orders:read offline_access"},
+	} {
+		s := open(t)
+		s.issuer.Fault(testkit.NoIss)
+		var asked []string
+		_, err := flow(t, oauth.Registered(oauth.Credentials{ID: "me"}), oauth.Browser(func(_ context.Context, address string) error {
+			page, err := url.Parse(address)
+			asked = append(asked, page.Query().Get("scope"))
+			return err
+		}), oauth.Receive(&replying{&hosted{redirect: "http://127.0.0.1:3000/cb"}, []string{code}})).Login(t.Context(), s.url)
+		if failed, ok := errors.AsType[*oauth.Error](err); !ok || failed.Code != code || !slices.Equal(asked, want) {
+			t.Errorf("%s: %v; asked for %q", code, err, asked)
+		}
+	}
+}
+
 func TestNoRegistration(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}

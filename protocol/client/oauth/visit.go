@@ -37,6 +37,35 @@ type visit struct {
 	left   bool       // the visit has ended without a response
 }
 
+// openReceiver opens the receiver. The listener uses the port that the client was registered with,
+// if it is free, because some authorization servers compare ports. The redirect URI must be https, or
+// http on this machine (2025-11-25 basic/authorization "Communication Security"). The private-use
+// schemes of RFC 8252 are refused, too, because no revision allows them.
+func (s *site) openReceiver(ctx context.Context, issuer string) (redirect string, err error) {
+	recv := s.flow.config.receiver
+	if l, ok := recv.(*listener); ok {
+		var kept registration
+		if kept, _, err = s.flow.registered(ctx, issuer); err != nil {
+			return "", err
+		}
+		redirect, err = l.openLike(ctx, kept.Redirect)
+	} else {
+		redirect, err = recv.Open(ctx)
+	}
+	e := &Error{Step: stepVisit, Server: s.server, Issuer: issuer}
+	switch {
+	case err != nil:
+		e.Err = because(ErrLogin, err)
+	case openable(redirect) != nil:
+		_ = recv.Close() // the error of the redirect URI is the useful one
+		e.Err = fmt.Errorf("%w: got redirect URI %q, want https, or http on localhost", ErrUnsafeURL, cleaned(redirect))
+		e.Hint = "The Receiver of this program must return another redirect URI."
+	default:
+		return redirect, nil
+	}
+	return "", e
+}
+
 // browse opens the page. The browser function may return only when the page is shown, which may be
 // after the response was checked. leave ends the function.
 func (v *visit) browse(ctx context.Context) (leave func()) {
@@ -165,6 +194,12 @@ func (v *visit) mayBeUnregistered(failed error) bool {
 func (v *visit) mayLackScopes(failed error) bool {
 	_, chosen := v.flow.config.metadata.More["scope"]
 	return v.client.known == ByRegistration && refusedWith(failed) == "invalid_scope" && len(v.Scopes) > 0 && !chosen
+}
+
+// mayNotStayLoggedIn reports whether a visit has failed because the client may not have refresh tokens. An
+// authorization server lists offline_access if any client may have them.
+func (v *visit) mayNotStayLoggedIn(failed error) bool {
+	return v.client.known != ByRegistration && refusedWith(failed) == "invalid_scope" && slices.Contains(v.Scopes, scopeOffline)
 }
 
 // forget removes the registration of the client, so that the next login registers again.
