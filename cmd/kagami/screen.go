@@ -151,9 +151,11 @@ func (s *screen) sheet(text string) string {
 	for line := range strings.Lines(onTerminal(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
-		for i, part := range wrap(line, s.width) {
+		parts := wrap(line, s.width)
+		heading := indent == 0 && len(parts) == 1 && !strings.Contains(line, "  ") // a row of a table has columns
+		for i, part := range parts {
 			switch {
-			case i == 0 && indent == 0:
+			case heading:
 				part = s.paint(bold, part)
 			case i == 0 && indent == 2:
 				name, rest, _ := strings.Cut(part[2:], " ")

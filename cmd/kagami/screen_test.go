@@ -131,6 +131,15 @@ func TestSheet(t *testing.T) {
 	if got := colored.sheet(text); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	for text, want := range map[string]string{ // no row of a table, and no text of several lines, is a heading
+		"tool  paint  Paint.\n":                             "tool  paint  Paint.\n",
+		"tool  paint  Paint a wall in one of the colors.\n": "tool  paint  Paint a wall in one of the\n             colors.\n",
+		"Paints walls in one of the colors of the house.\n": "Paints walls in one of the colors of the\nhouse.\n",
+	} {
+		if got := colored.sheet(text); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
 	if got := (&screen{}).sheet(text); got != strings.Replace(text, "\x1b", `\x1b`, 1) {
 		t.Errorf("without colors and width: %q", got)
 	}
