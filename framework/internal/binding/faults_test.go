@@ -169,6 +169,8 @@ func TestFaults(t *testing.T) {
 		{"no country", structWith(str, `validate:"postcode_iso3166_alpha2"`), binding.Input, `its parameter is missing. Write postcode_iso3166_alpha2=…`},
 		{"layout of another language", structWith(str, `validate:"datetime=YYYY-MM-DD"`), binding.Input, `its parameter is wrong. Write a layout of Go's package time, such as datetime=2006-01-02`},
 		{"layout of C", structWith(list, `validate:"dive,datetime=%Y-%m-%d|email"`), binding.Input, `"datetime=%Y-%m-%d" does not work on type string: its parameter is wrong`},
+		{"name of a layout", structWith(str, `validate:"datetime=RFC3339"`), binding.Input, `"datetime=RFC3339" does not work on type string: its parameter is wrong. Write a layout`},
+		{"name of a layout in Go", structWith(str, `validate:"datetime=time.RFC1123Z"`), binding.Input, `its parameter is wrong. Write a layout`},
 		{"unknown country", structWith(str, `validate:"postcode_iso3166_alpha2=UK"`), binding.Input, `does not work on type string: its parameter is wrong. Correct "UK"`},
 		{"country in small letters", structWith(str, `validate:"email|postcode_iso3166_alpha2=de"`), binding.Input, `its parameter is wrong. Correct "de"`},
 		{"two characters", structWith(reflect.TypeFor[string](), `validate:"excludesrune=ab"`), binding.Input, `does not work on type string: its parameter is wrong. Correct "ab"`},

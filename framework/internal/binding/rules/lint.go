@@ -131,13 +131,15 @@ func (r Rule) lacksText() bool {
 	return needs && r.Param == ""
 }
 
-// fitsNothing reports whether no value of any use fits the parameter: a layout without a part of a time, such as
-// YYYY-MM-DD, which only its own text fits, or a country whose postal codes validator does not know.
+// fitsNothing reports whether no value of any use fits the parameter. That is so for a layout without a part of a
+// time, such as YYYY-MM-DD, and for the name of a layout, such as RFC3339. It is also so for a country whose postal
+// codes validator does not know.
 func (r Rule) fitsNothing() bool {
 	switch r.Name {
 	case "datetime":
 		other := time.Date(1987, time.November, 9, 2, 38, 57, 123456789, time.FixedZone("X", 3600))
-		return LayoutExample(r.Param) == other.Format(r.Param)
+		named := strings.HasPrefix(r.Param, "RFC") || strings.HasPrefix(r.Param, "time.") // the digits of a name are parts of a time
+		return named || LayoutExample(r.Param) == other.Format(r.Param)
 	case "postcode_iso3166_alpha2":
 		return !slices.Contains(strings.Fields(postcodeCountries), r.Param)
 	}
