@@ -163,8 +163,8 @@ func weighsNothing(params string) bool {
 	return false
 }
 
-// contentIsJSON reports whether the body is JSON in UTF-8. Other types are also refused for
-// security: browsers send some of them cross-origin without a preflight.
+// contentIsJSON reports whether the body is JSON in UTF-8, which many clients spell utf8. Other types
+// are also refused for security: browsers send some of them cross-origin without a preflight.
 func contentIsJSON(f transport.Fields) bool {
 	value, times := f.Value("Content-Type")
 	if times != 1 {
@@ -174,8 +174,8 @@ func contentIsJSON(f transport.Fields) bool {
 		return true
 	}
 	name, params, err := mime.ParseMediaType(value)
-	charset := params["charset"]
-	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	charset := strings.ToLower(params["charset"])
+	return err == nil && name == typeJSON && (charset == "" || charset == "utf-8" || charset == "utf8")
 }
 
 // unreadableContent returns the refusal of a body of another type or with a Content-Encoding,
