@@ -8,17 +8,19 @@ const format = '1', methods = ['tools/call', 'prompts/get'], ending = '.calls.js
 const largest = 1 << 20; // bytes of a file
 const place = 'kagami-set' + location.pathname; // the address of the page belongs to one server
 
-// withoutSecrets is a value without secret members, at any depth, and without drafts, which would
-// become texts. also are the names of further secrets.
+const dropped = v => v instanceof Draft || typeof v === 'string' && v.length > largest;
+
+// withoutSecrets is a value without secret members, at any depth, without drafts, which would become
+// texts, and without large files. also are the names of further secrets.
 export function withoutSecrets(value, also = []) {
   const rest = v => withoutSecrets(v, also);
   if (Array.isArray(value)) {
-    const end = value.findIndex(v => v instanceof Draft); // what follows would come to another place
+    const end = value.findIndex(dropped); // what follows would come to another place
     return (end < 0 ? value : value.slice(0, end)).map(rest);
   }
-  if (value instanceof Draft) return new Map();
+  if (dropped(value)) return new Map();
   if (!(value instanceof Map)) return value;
-  return new Map([...value].filter(([name, v]) => !hides(name) && !also.includes(name) && !(v instanceof Draft)).map(([name, v]) => [name, rest(v)]));
+  return new Map([...value].filter(([name, v]) => !hides(name) && !also.includes(name) && !dropped(v)).map(([name, v]) => [name, rest(v)]));
 }
 
 // unmasked are arguments without those whose secret was masked.

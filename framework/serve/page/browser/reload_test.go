@@ -126,3 +126,15 @@ func TestReloadOfTask(t *testing.T) {
 		b.until(func() bool { return checked() == want }, func() string { return "after a reload: " + checked() + ", want " + want })
 	}
 }
+
+// TestReloadOfLargeFile: a file that the tab cannot keep does not take the other fields with it.
+func TestReloadOfLargeFile(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "send_parcel")
+	b.fill("#f_to_city", "Kyoto")
+	b.eval(`(e => { const data = new DataTransfer(); data.items.add(new File([new Uint8Array(4e6)], 'letter.bin')); e.files = data.files; e.dispatchEvent(new Event('change', { bubbles: true })); })(document.querySelector('#f_letter'))`)
+	b.sees("form", "letter.bin, 4000000 bytes")
+	b.run(chromedp.Reload())
+	b.until(func() bool { return b.value("#f_to_city") == "Kyoto" }, func() string { return "after a reload the field has " + b.value("#f_to_city") })
+}
