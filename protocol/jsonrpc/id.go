@@ -40,7 +40,9 @@ func ParseID(raw []byte) (ID, bool) {
 	}
 	n, ok := jsontext.Int64(raw)
 	for _, b := range raw { // only one spelling has neither a point nor an exponent nor space
-		ok = ok && (b == '-' || '0' <= b && b <= '9')
+		if b-'0' > 9 && b != '-' {
+			ok = false
+		}
 	}
 	if ok && string(raw) != "-0" {
 		return IntID(n), true

@@ -20,10 +20,10 @@ func (k Key) Raw() []byte { return k.raw }
 // Is reports whether the unescaped name is exactly name. Case matters, and no Unicode normalization
 // is applied. Is allocates only if the written name has escapes and more than 64 bytes.
 func (k Key) Is(name string) bool {
-	inner := k.inner()
 	if !k.escaped {
-		return string(inner) == name && len(k.raw) > 0
+		return len(k.raw) == len(name)+2 && string(k.inner()) == name
 	}
+	inner := k.inner()
 	// Unescaping never makes a text longer, so a text shorter than name cannot be equal.
 	if len(inner) < len(name) {
 		return false

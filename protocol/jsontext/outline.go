@@ -178,7 +178,10 @@ func (o Object) first() int {
 func (o *Outline) after(i int) int { return int(o.spans[i].next) }
 
 // named reports whether the member of span i has this name.
-func (o *Outline) named(i int, name string) bool { return o.key(i).Is(name) }
+func (o *Outline) named(i int, name string) bool {
+	s := &o.spans[i]
+	return (s.escaped || int(s.nameEnd-s.name) == len(name)+2) && o.key(i).Is(name)
+}
 
 func (o *Outline) key(i int) Key {
 	s := &o.spans[i]

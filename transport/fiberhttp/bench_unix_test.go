@@ -288,9 +288,8 @@ func (c *benchConn) SetDeadline(time.Time) error      { return nil }
 func (c *benchConn) SetWriteDeadline(time.Time) error { return nil }
 
 // TestAllocations counts the allocations of a POST, from its bytes to the bytes of its response,
-// with the host's own mark (transport.Final): the request with its fields, the pending request,
-// their text, the body, and the exchange with everything that belongs to it. A long answer also
-// takes the head of its memory.
+// with the host's own mark (transport.Final): the request with its fields and its exchange, their
+// text, and the body. A long answer also takes the head of its memory.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -299,9 +298,9 @@ func TestAllocations(t *testing.T) {
 		host *answering
 		most float64
 	}{
-		"handshake": {&answering{frame: []byte(benchedAnswer)}, 4},
-		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 4},
-		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 5},
+		"handshake": {&answering{frame: []byte(benchedAnswer)}, 3},
+		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 3},
+		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 4},
 	} {
 		s := newBenchServer(t, c.host)
 		call := benchRequest("application/json, text/event-stream", s.session(t))

@@ -109,7 +109,7 @@ func (f *Endpoints) Old(role legacysse.Role, neighbor string) Endpoint {
 		if messages != "" && strings.HasSuffix(r.Path, "/") {
 			messages = "../" + messages // a path with a trailing slash is one level deeper
 		}
-		v, refused := f.old.Check(ctx, &legacysse.Request{Request: r.Request, Role: role, Query: r.Query, Messages: messages})
+		v, refused := f.old.Check(ctx, &legacysse.Request{Request: &r.Request, Role: role, Query: r.Query, Messages: messages})
 		return v, refused
 	}
 }

@@ -37,7 +37,7 @@ func (r Role) serves(method string) bool {
 
 // Request is an HTTP request without its body, as a carrier read it.
 type Request struct {
-	streamable.Request
+	*streamable.Request
 	Role  Role
 	Query string // of the URI, without "?"
 
@@ -92,7 +92,7 @@ type PendingRequest struct {
 // Check checks everything except the body. It returns a refusal, or a PendingRequest, whose Serve
 // is called next.
 func (e *Endpoint) Check(ctx context.Context, r *Request) (*PendingRequest, *streamable.Reply) {
-	entry, refused := e.Admit(ctx, &r.Request, string(r.Role))
+	entry, refused := e.Admit(ctx, r.Request, string(r.Role))
 	if refused != nil {
 		return nil, refused
 	}

@@ -61,7 +61,7 @@ func (s *sink) Write(part []byte) error {
 
 func ask(t *testing.T, e *legacysse.Endpoint, role legacysse.Role, query, addr, body string) *streamable.Reply {
 	t.Helper()
-	r := &legacysse.Request{Role: role, Query: query, Messages: "messages"}
+	r := &legacysse.Request{Request: new(streamable.Request), Role: role, Query: query, Messages: "messages"}
 	r.Method, r.Host, r.RemoteAddr = string(role), "localhost", addr
 	r.Fields = transport.HeaderFields{"Content-Type": {"application/json"}, "X-Body": {body}}
 	visit, refused := e.Check(t.Context(), r)

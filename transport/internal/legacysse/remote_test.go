@@ -78,7 +78,7 @@ func stop(t *testing.T, all ...*legacysse.Endpoint) {
 // as is a request with an Authorization; see ask.
 func as(t *testing.T, e *legacysse.Endpoint, role legacysse.Role, user, query, body string) *streamable.Reply {
 	t.Helper()
-	r := &legacysse.Request{Role: role, Query: query, Messages: "messages"}
+	r := &legacysse.Request{Request: new(streamable.Request), Role: role, Query: query, Messages: "messages"}
 	r.Method, r.Host, r.RemoteAddr = string(role), "localhost", "192.0.2.9:1"
 	r.Fields = transport.HeaderFields{"Content-Type": {"application/json"}, "X-Body": {body}, "Authorization": {user}, "Cookie": {"c=1"}, "X-Api-Key": {"k"}}
 	visit, refused := e.Check(t.Context(), r)

@@ -111,6 +111,8 @@ type PendingRequest struct {
 	id        string     // Mcp-Session-Id
 	ids       int        // how often the request has the field; if more than once, there is no session
 	owner     quotaOwner // counts the streams and calls of this request; set by limited
+
+	posted postedExchange // of a POST; filled by run
 }
 
 // Check checks everything except the body. It returns a refusal, or a PendingRequest, whose Serve

@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// postedExchange is a POST and its exchange, in one allocation. It is not pooled, because handlers
-// may keep their contexts, which point into it.
+// postedExchange is a POST and its exchange. It is in the memory of the request, which is not pooled,
+// because handlers may keep their contexts, which point into it.
 //
 // Accept has returned its exchange before any other goroutine sees it. After that, stream.mu guards
 // what the waiting goroutine and the serving one share. Contexts of handlers point into ctx, so the
@@ -32,7 +32,8 @@ type postedExchange struct {
 // handed tells who releases x: run itself, or serve. A panic of a store before the hand-over passes
 // through run, which releases x.
 func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
-	x := &postedExchange{posting: posting{v: v, calls: n}, body: body}
+	x := &v.posted
+	x.v, x.calls, x.body = v, n, body
 	x.call.Store(call)
 	handed := false
 	defer func() {
