@@ -20,12 +20,12 @@ import (
 // Environment variables.
 const (
 	EnvAccount   = "KAGAMI_ACCOUNT"        // default of --account
-	EnvHelper    = "KAGAMI_AUTH_HELPER"    // program that stores the tokens
-	EnvID        = "KAGAMI_CLIENT_ID"      // client ID for a login without a user
-	EnvIssuer    = "KAGAMI_CLIENT_ISSUER"  // authorization server of that client
-	EnvSecret    = "KAGAMI_CLIENT_SECRET"  // secret of that client
-	EnvKey       = "KAGAMI_CLIENT_KEY"     // PEM file with the private key of that client
-	EnvAssertion = "KAGAMI_ASSERTION_FILE" // file with the platform's token for this workload
+	envHelper    = "KAGAMI_AUTH_HELPER"    // program that stores the tokens
+	envID        = "KAGAMI_CLIENT_ID"      // client ID for a login without a user
+	envIssuer    = "KAGAMI_CLIENT_ISSUER"  // authorization server of that client
+	envSecret    = "KAGAMI_CLIENT_SECRET"  // secret of that client
+	envKey       = "KAGAMI_CLIENT_KEY"     // PEM file with the private key of that client
+	envAssertion = "KAGAMI_ASSERTION_FILE" // file with the platform's token for this workload
 )
 
 // Settings has the saved flags for the login at one server. They are stored with its tokens.
@@ -46,7 +46,7 @@ const kind oauth.Kind = "kagami settings"
 
 // Store returns the store for tokens and settings.
 func Store() oauth.Store {
-	if program := os.Getenv(EnvHelper); program != "" {
+	if program := os.Getenv(envHelper); program != "" {
 		return oauth.Helper(program, "")
 	}
 	return oauth.File("")
@@ -152,9 +152,9 @@ func (s Settings) Options() []oauth.Option {
 // Machine returns the options for a login without a user from the environment. If the environment
 // has none, it returns nil.
 func Machine(getenv func(string) string) ([]oauth.Option, error) {
-	id, secret, keyFile := getenv(EnvID), getenv(EnvSecret), getenv(EnvKey)
-	creds := oauth.Credentials{Issuer: getenv(EnvIssuer), ID: id, Secret: secret}
-	if file := getenv(EnvAssertion); file != "" {
+	id, secret, keyFile := getenv(envID), getenv(envSecret), getenv(envKey)
+	creds := oauth.Credentials{Issuer: getenv(envIssuer), ID: id, Secret: secret}
+	if file := getenv(envAssertion); file != "" {
 		opts := []oauth.Option{oauth.Assertion(oauth.AssertionFile(file))}
 		if id != "" {
 			opts = append(opts, oauth.Registered(creds))
@@ -165,12 +165,12 @@ func Machine(getenv func(string) string) ([]oauth.Option, error) {
 		return nil, nil
 	}
 	if id == "" {
-		return nil, fmt.Errorf("%s or %s is set, but not %s", EnvSecret, EnvKey, EnvID)
+		return nil, fmt.Errorf("%s or %s is set, but not %s", envSecret, envKey, envID)
 	}
 	if keyFile != "" {
 		var err error
 		if creds.Key, err = readKey(keyFile); err != nil {
-			return nil, fmt.Errorf("%s: %w", EnvKey, err)
+			return nil, fmt.Errorf("%s: %w", envKey, err)
 		}
 	}
 	return []oauth.Option{oauth.ClientCredentials(), oauth.Registered(creds)}, nil

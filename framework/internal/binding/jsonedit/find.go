@@ -15,7 +15,7 @@ func ValueAt(raw []byte, path string) ([]byte, bool) {
 		if inner, ok := Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
 			raw = inner
 		}
-		next, ok := ChildOf(raw, Unescaped(part))
+		next, ok := childOf(raw, Unescaped(part))
 		if !ok {
 			return nil, false
 		}
@@ -24,8 +24,8 @@ func ValueAt(raw []byte, path string) ([]byte, bool) {
 	return raw, true
 }
 
-// ChildOf returns the value of a member, or the item at an index.
-func ChildOf(raw []byte, part string) ([]byte, bool) {
+// childOf returns the value of a member, or the item at an index.
+func childOf(raw []byte, part string) ([]byte, bool) {
 	if jsontext.KindOf(raw) == jsontext.KindObject {
 		return jsontext.Member(raw, part)
 	}
