@@ -285,8 +285,8 @@ const (
 )
 
 // maxListen bounds the frame of a subscription in bytes, because it is kept as long as the stream is
-// open. It has room for feed.MaxWatched URIs of 500 bytes.
-const maxListen = 512 << 10
+// open. It has room for feed.MaxWatched URIs of 120 bytes.
+const maxListen = 128 << 10
 
 // decodeInitialize decodes the parameters of initialize. It refuses parameters above the bounds.
 func (x *exchange) decodeInitialize(b *requestParams) (protocol.Params, *protocol.Fault) {

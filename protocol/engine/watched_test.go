@@ -33,7 +33,7 @@ func TestWatchedIsBounded(t *testing.T) {
 		}
 		listen(2, uris)
 		shows(t, p.next(), `"id":2`, `-32602`)
-		listen(1, uris[:9000])
+		listen(1, uris[:5000])
 		if ack := p.next(); strings.Count(ack, "test://r/") != 1024 {
 			t.Errorf("%d resources are acknowledged", strings.Count(ack, "test://r/"))
 		}
@@ -90,7 +90,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	p := connect(t, newEngine(t, catalog{}))
 	p.initialize("2025-11-25", `{}`)
 	for i := range 10 {
-		answer := p.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"test://r/%d%s"}}`, i, i, strings.Repeat("x", 60<<10)))
+		answer := p.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"test://r/%d%s"}}`, i, i, strings.Repeat("x", 15<<10)))
 		if strings.Contains(answer, `-32602`) != (i >= 8) {
 			t.Errorf("subscription %d: %.200s", i, answer)
 		}

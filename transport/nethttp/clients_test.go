@@ -170,7 +170,7 @@ func TestWhoAClientIs(t *testing.T) {
 	for _, wrong := range []nethttp.Option{
 		nethttp.TrustedProxies("", netip.MustParsePrefix("10.0.0.0/8")), nethttp.TrustedProxies("X-Forwarded-For"),
 		nethttp.TrustedProxies("X Forwarded", netip.MustParsePrefix("10.0.0.0/8")), nethttp.TrustedProxies("X-Forwarded-For", netip.Prefix{}),
-		nethttp.TrustedProxies("Forwarded", netip.MustParsePrefix("10.0.0.0/8")),
+		nethttp.TrustedProxies("Forwarded", netip.MustParsePrefix("10.0.0.0/8")), nethttp.TrustedProxies("X-Forwarded-For", netip.MustParsePrefix("::ffff:10.0.0.0/104")),
 	} {
 		if err := nethttp.New("127.0.0.1:0", wrong).Serve(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "TrustedProxies") {
 			t.Errorf("a wrong option: %v", err)

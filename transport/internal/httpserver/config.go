@@ -126,8 +126,8 @@ func (c *Config) mistrusted() error {
 		return fmt.Errorf("TrustedProxies: %q is not the name of a header field", p.Header)
 	case strings.EqualFold(p.Header, "Forwarded"):
 		return errors.New("TrustedProxies: Forwarded (RFC 7239) is not a plain list of addresses: let the proxies set X-Forwarded-For, and name it")
-	case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() }):
-		return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix")
+	case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() || n.Addr().Is4In6() }):
+		return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix, of IPv4 without ::ffff")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const maxPending = 256
 const MaxWatched = 1024
 
 // MaxWatchedBytes bounds the URIs that one session watches, in bytes together.
-const MaxWatchedBytes = 512 << 10
+const MaxWatchedBytes = 128 << 10
 
 // Feed sends changes to one client: to a handshake session without a request, and to a listen stream
 // according to its filter. Pending changes are merged, so that a client that does not read costs a
