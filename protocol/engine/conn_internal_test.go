@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,9 @@ func TestSessionAfterTheEnd(t *testing.T) {
 		if _, fresh := c.open(&protocol.InitializeParams{}, nil); !fresh {
 			t.Fatal("the session was not opened")
 		}
+	}
+	if _, err := c.newAsk(nil); !errors.Is(err, errGone) {
+		t.Errorf("a question to a client that is gone: %v", err)
 	}
 	c.current().feed.WatchAll([]string{"x://r"})
 	if e.feeds.UpdateAll() {
@@ -61,7 +65,7 @@ func TestUnregister(t *testing.T) {
 		if fault := x.register(); fault != nil {
 			t.Fatal(fault)
 		}
-		x.subscribed(&protocol.ListenParams{Filter: protocol.SubscriptionFilter{Tools: true}})
+		x.subscribed(&protocol.ListenParams{Filter: protocol.SubscriptionFilter{URIs: []string{"x://r"}}})
 		return x
 	}
 	other, first := listen(1), listen(2)
@@ -75,6 +79,22 @@ func TestUnregister(t *testing.T) {
 	c.unregister(other)
 	if len(c.requests()) != 0 || len(c.listens) != 0 {
 		t.Errorf("%d requests and %d streams are left", len(c.requests()), len(c.listens))
+	}
+	if e.feeds.UpdateAll() {
+		t.Error("the engine still watches resources for streams that have ended")
+	}
+}
+
+// TestUnwatch: a wait for a task leaves nothing behind, also if there is no such task.
+func TestUnwatch(t *testing.T) {
+	t.Parallel()
+	e := New(Config{Tasks: memory.New().Tasks()})
+	x := &exchange{origin: origin{conn: &conn{e: e}}}
+	if _, err := x.awaitTask(t.Context(), "none"); err == nil {
+		t.Error("there is a task")
+	}
+	if left := e.watches.IDs(); len(left) != 0 {
+		t.Errorf("the engine still watches %q", left)
 	}
 }
 

@@ -34,4 +34,7 @@ func TestUnfinishedWhileRequestsArrive(t *testing.T) {
 	for id := range 100 {
 		p.send(`{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modernMeta + `}}`)
 	}
+	if left := e.Unfinished(); len(left) != 0 { // listen streams end with Shutdown
+		t.Errorf("unfinished: %q", left)
+	}
 }
