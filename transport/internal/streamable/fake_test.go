@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -226,10 +227,13 @@ func field(all []streamable.Field, name string) string {
 	return ""
 }
 
-// stop ends the endpoint, and with it the sessions and their timers.
+// stop ends the endpoint, and with it the sessions and their timers. If a test has failed, a stream may
+// have no client: stop does not wait for it for long, so that the failure is reported.
 func (s *site) stop() {
 	s.t.Helper()
-	if err := s.e.Shutdown(s.t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := s.e.Shutdown(ctx); err != nil {
 		s.t.Errorf("Shutdown: %v", err)
 	}
 }
