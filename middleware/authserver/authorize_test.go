@@ -397,7 +397,8 @@ func TestConsent_StepUp(t *testing.T) {
 // could be.
 func TestConsent_CrossSiteIsNeverSilent(t *testing.T) {
 	t.Parallel()
-	s := open(t, nil, authserver.Remember(time.Hour), authserver.Clients(
+	const other = "https://other.example.com/mcp"
+	s := open(t, nil, authserver.Remember(time.Hour), authserver.Resource(other), authserver.Clients(
 		authserver.Client{ID: "web", Name: "Web", RedirectURIs: []string{"https://app.example.com/cb", "https://app.example.com/cb2"}},
 		authserver.Client{ID: "local", Name: "Local", RedirectURIs: []string{callback}},
 	))
@@ -418,6 +419,7 @@ func TestConsent_CrossSiteIsNeverSilent(t *testing.T) {
 		"same-site":      {s.ask("web", web...), "same-site", false},
 		"old browser":    {s.ask("web", web...), "", false},
 		"other redirect": {s.ask("web", "redirect_uri", "https://app.example.com/cb2"), "none", false},
+		"other resource": {s.ask("web", append(web, "resource", other)...), "none", false},
 		"loopback":       {s.ask("local"), "none", false},
 		"registered":     {s.ask(registered, web...), "none", false},
 	}
@@ -429,6 +431,37 @@ func TestConsent_CrossSiteIsNeverSilent(t *testing.T) {
 		a := b.do(http.MethodGet, tt.ask, nil, headers...)
 		if silent := a.to != nil && a.to.Query().Get("code") != ""; silent != tt.silent {
 			t.Errorf("%s: silent %v (%d)", name, silent, a.status)
+		}
+	}
+}
+
+// Revoke also forgets what the user agreed to, so the next authorization shows the page.
+func TestConsent_AfterRevoke(t *testing.T) {
+	t.Parallel()
+	const back = "https://app.example.com/cb"
+	s := open(t, nil, authserver.Remember(time.Hour), authserver.Clients(
+		authserver.Client{ID: "web", Name: "Web", RedirectURIs: []string{back}},
+		authserver.Client{ID: "shop", Name: "Shop", RedirectURIs: []string{back}},
+	))
+	b := s.browser()
+	ask := func(client string) string { return s.ask(client, "redirect_uri", back) }
+	b.code(ask("web"), "ann")
+	b.code(ask("shop"), "ann")
+	for i, tt := range []struct {
+		revoked string
+		silent  map[string]bool
+	}{
+		{"web", map[string]bool{"web": false, "shop": true}},
+		{"", map[string]bool{"web": false, "shop": false}},
+	} {
+		if _, err := s.server.Revoke(t.Context(), "ann", tt.revoked); err != nil {
+			t.Fatal(err)
+		}
+		for client, want := range tt.silent {
+			a := b.do(http.MethodGet, ask(client), nil, "Sec-Fetch-Site", "none")
+			if silent := a.to != nil; silent != want {
+				t.Errorf("%d: %s: silent %v (%d)", i, client, silent, a.status)
+			}
 		}
 	}
 }

@@ -24,11 +24,13 @@ func local(t *testing.T, mode authserver.Mode, opts ...authserver.Option) (issue
 	return issuer, s.Handler()
 }
 
-// A cookie identifies its user for twelve hours, even in a browser that is never closed.
+// A cookie identifies its user for twelve hours, even in a browser that is never closed, and only while
+// there is such a user.
 func TestLogin_Ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		users := authserver.DevLogin(ann())
+		list := []authserver.User{ann()}
+		users := authserver.DevLogin(list...)
 		_, h := local(t, authserver.Own(users))
 		back := "/consent?visit=A"
 		page := httptest.NewRecorder()
@@ -51,6 +53,11 @@ func TestLogin_Ends(t *testing.T) {
 		if u, err := users.Current(t.Context(), next); err != nil || u.Subject != "ann" {
 			t.Errorf("after twelve hours: %v, %v", u, err)
 		}
+		list[0].Subject = "someone else"
+		if u, err := users.Current(t.Context(), next); !errors.Is(err, authserver.ErrNobody) { // and the login page is shown
+			t.Errorf("the user is gone: %v, %v", u, err)
+		}
+		list[0] = ann()
 		time.Sleep(time.Minute)
 		if u, err := users.Current(t.Context(), next); !errors.Is(err, authserver.ErrNobody) {
 			t.Errorf("a minute later: %v, %v", u, err)

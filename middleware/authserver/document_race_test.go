@@ -44,3 +44,34 @@ func TestDocument_FailureAfterSuccess(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestDocument_RequesterLeaves: the client of a request that ended early is not refused for a minute.
+func TestDocument_RequesterLeaves(t *testing.T) {
+	t.Parallel()
+	const at = "https://client.example/meta.json"
+	ctx, cancel := context.WithCancel(t.Context())
+	w := leaving{cancel, `{"client_id":"` + at + `","client_name":"Doc","redirect_uris":["` + callback + `"]}`}
+	s := open(t, nil, authserver.Documents(w))
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.ask(at), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server.Handler().ServeHTTP(nopWriter{http.Header{}}, r)
+	if ctx.Err() == nil {
+		t.Fatal("the test means a request that fetches")
+	}
+	if a := s.browser().do(http.MethodGet, s.ask(at), nil); a.status != http.StatusOK {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// leaving is a Fetcher: during the first fetch the requester leaves.
+type leaving struct {
+	leave context.CancelFunc
+	text  string
+}
+
+func (l leaving) Fetch(ctx context.Context, _ string) ([]byte, time.Duration, error) {
+	l.leave()
+	return []byte(l.text), time.Hour, ctx.Err()
+}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,9 @@ func TestClientCredentials(t *testing.T) {
 	id := s.register(`{"redirect_uris":["` + callback + `"],"grant_types":["authorization_code","client_credentials"]}`)
 	if a := ask("client_id", id, "client_secret", "-"); a.text(t, "error") != "unauthorized_client" {
 		t.Errorf("%s", a.body)
+	}
+	if a := s.browser().do(http.MethodGet, s.ask("conf:1"), nil); a.status != http.StatusBadRequest || a.to != nil {
+		t.Errorf("a login for a client that acts only for itself: %d %v", a.status, a.to)
 	}
 }
 
@@ -277,6 +281,41 @@ func TestX2_IDJAG(t *testing.T) {
 	}
 	if _, ok := s.admits(a.text(t, "access_token")); ok {
 		t.Error("the token is taken after Revoke")
+	}
+}
+
+// A user has at most 200 grants. One more ends the grant that ends first, so that Revoke finds all that
+// live.
+func TestGrants_OldestEnds(t *testing.T) {
+	t.Parallel()
+	key, web := newKey(t), &scripted{}
+	web.documents = map[string][]byte{"/jwks": keySet(t, &key.PublicKey)}
+	issuer := web.start(t)
+	agent := secretClient("client_secret_post")
+	agent.ID, agent.Grants = "agent", []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}
+	s := open(t, nil, authserver.Clients(agent), authserver.Assertions(authserver.AssertionIssuer{Issuer: issuer, JWKS: issuer + "/jwks"}))
+	grant := func(n int) string {
+		assertion := signed(t, jwt.SigningMethodES256, key, jwt.MapClaims{
+			"iss": issuer, "sub": "U1", "aud": s.issuer, "client_id": "agent", "resource": s.resource, "scope": "notes:read",
+			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(), "jti": strconv.Itoa(n),
+		}, map[string]any{"typ": "oauth-id-jag+jwt"})
+		return s.token("grant_type", agent.Grants[0], "assertion", assertion, "client_id", "agent", "client_secret", "s3cret:& ").text(t, "access_token")
+	}
+	first, second := grant(0), grant(1)
+	for n := range 198 {
+		grant(2 + n)
+	}
+	if _, ok := s.admits(first); !ok {
+		t.Error("the first of 200 grants has ended")
+	}
+	last := grant(200)
+	for token, want := range map[string]bool{first: false, second: true, last: true} {
+		if _, ok := s.admits(token); ok != want {
+			t.Errorf("of 201 grants: taken %v, want %v", ok, want)
+		}
+	}
+	if n, err := s.server.Revoke(t.Context(), "U1", ""); n != 200 || err != nil {
+		t.Errorf("Revoke ended %d grants: %v", n, err)
 	}
 }
 

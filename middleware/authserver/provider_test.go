@@ -219,6 +219,18 @@ func TestBroker_MetadataWithoutTLS(t *testing.T) {
 	}
 }
 
+// Metadata that names another issuer could lead to another provider, which would get the code and the
+// client secret.
+func TestBroker_MetadataOfAnotherIssuer(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.meta = map[string]any{"issuer": "https://id.example.com"}
+	s := p.site(t)
+	if a := s.browser().do(http.MethodGet, s.ask(s.register(plainClient)), nil); a.status != http.StatusServiceUnavailable || a.to != nil {
+		t.Errorf("%d %v", a.status, a.to)
+	}
+}
+
 // Without refresh tokens, the provider's answer about the user decides until the provider's token
 // expires.
 func TestBroker_UserInfo(t *testing.T) {

@@ -266,10 +266,11 @@ func TestToken_Authentication(t *testing.T) {
 			t.Errorf("%d %s, %d %s", wrong.status, wrong.body, unknown.status, unknown.body)
 		}
 		for name, a := range map[string]*answer{
-			"no secret": s.post("/token", form("client_id", "conf:1")),
-			"two ways":  s.post("/token", form("client_secret", "s3cret:& "), "Authorization", basic("conf:1", "s3cret:& ")),
-			"two names": s.post("/token", form("client_id", "other"), "Authorization", basic("conf:1", "s3cret:& ")),
-			"no client": s.post("/token", form()),
+			"no secret":  s.post("/token", form("client_id", "conf:1")),
+			"two ways":   s.post("/token", form("client_secret", "s3cret:& "), "Authorization", basic("conf:1", "s3cret:& ")),
+			"two names":  s.post("/token", form("client_id", "other"), "Authorization", basic("conf:1", "s3cret:& ")),
+			"no client":  s.post("/token", form()),
+			"two proofs": s.post("/token", form("client_assertion", "a.b.c"), "Authorization", basic("conf:1", "s3cret:& ")),
 		} {
 			if a.status != http.StatusUnauthorized && a.text(t, "error") != "invalid_request" {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
@@ -380,6 +381,17 @@ func TestIntrospect(t *testing.T) {
 			t.Errorf("a resource server: %+v, %v", p, err)
 		}
 	}
+	second := s.refresh(id, refresh).text(t, "refresh_token")
+	third := s.refresh(id, second).text(t, "refresh_token")
+	if a := s.post("/revoke", encoded([]string{"client_id", id, "token", refresh})); a.status != http.StatusOK {
+		t.Errorf("a revocation of a token of long ago: %d %s", a.status, a.body)
+	}
+	for token, want := range map[string]bool{refresh: false, second: false, third: true} {
+		if v := ask(token); v["active"] != want {
+			t.Errorf("after two refreshes: %v, want active %v", v, want)
+		}
+	}
+	refresh = third
 	if a := s.post("/introspect", encoded([]string{"client_id", id, "token", access})); a.status != http.StatusUnauthorized {
 		t.Errorf("a public client: %d %s", a.status, a.body)
 	}
