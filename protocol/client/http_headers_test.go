@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -463,14 +464,27 @@ func TestHTTPKeepsTheSessionFromOtherOrigins(t *testing.T) {
 		http.Redirect(v.w, v.r, there.URL, http.StatusTemporaryRedirect)
 		return true
 	})
-	c := visitor(t, s, secrets())
-	if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
-		t.Fatal(err)
+	for _, opts := range [][]client.HTTPOption{secrets(), {client.Authorize(proving{})}} {
+		told.Clear()
+		c := visitor(t, s, opts)
+		if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+			t.Fatal(err)
+		}
+		h, _ := told.Load(protocol.MethodCallTool)
+		if h, ok := h.(http.Header); !ok || h.Get("Mcp-Session-Id") != "" || h.Get("Authorization") != "" || h.Get("X-Api-Key") != "" || h.Get("DPoP") != "" {
+			t.Errorf("headers %v", h)
+		}
 	}
-	h, _ := told.Load(protocol.MethodCallTool)
-	if h, ok := h.(http.Header); !ok || h.Get("Mcp-Session-Id") != "" || h.Get("Authorization") != "" || h.Get("X-Api-Key") != "" {
-		t.Errorf("headers %v", h)
-	}
+}
+
+// proving is an Authorizer with a proof for each request.
+type proving struct{}
+
+func (proving) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "DPoP t")
+	r.Header.Set("DPoP", "proof")
+	return c.Do(r)
 }
 
 func TestHTTPRefusesRedirectsOutOfTLS(t *testing.T) {

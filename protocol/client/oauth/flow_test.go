@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,6 +287,47 @@ func TestStepUpRefused(t *testing.T) {
 	_, err := client.Call[string](t.Context(), mustConnect(t, never, s.url), "refund", nil)
 	if refused, ok := errors.AsType[*client.HTTPError](err); !ok || refused.Status != http.StatusForbidden {
 		t.Errorf("without step-ups: %v", err)
+	}
+}
+
+// refusedAside is a transport to a server that refuses the stream of unsolicited messages for want of
+// scopes, and the end of the session for want of a token.
+type refusedAside struct {
+	server  string
+	refused *atomic.Int32
+}
+
+func (r refusedAside) RoundTrip(req *http.Request) (*http.Response, error) {
+	status, challenge := 0, ""
+	switch req.Method {
+	case http.MethodGet:
+		status, challenge = http.StatusForbidden, `Bearer error="insufficient_scope", scope="orders:write"`
+	case http.MethodDelete:
+		status, challenge = http.StatusUnauthorized, `Bearer error="invalid_token"`
+	}
+	if status == 0 || req.URL.String() != r.server {
+		return http.DefaultTransport.RoundTrip(req)
+	}
+	r.refused.Add(1)
+	return &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {challenge}}, Body: http.NoBody, Request: req}, nil
+}
+
+// TestNoLoginAside: a user who does something else is not sent to a page for a stream of unsolicited
+// messages, nor for the end of a session.
+func TestNoLoginAside(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	aside := refusedAside{s.url, new(atomic.Int32)}
+	c, err := client.Connect(t.Context(), client.HTTP(s.url, flow(t, u.browser(t)).HTTP(), client.HTTPClient(&http.Client{Transport: aside})), client.Revisions(protocol.Rev20251125))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, c, "hours", "ann")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := aside.refused.Load(); n < 2 || u.seen() != 1 {
+		t.Errorf("%d pages after %d refusals, want only the page of the first login", u.seen(), n)
 	}
 }
 
