@@ -237,6 +237,27 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOfAnotherKey: a jti belongs to the key of its proof. Another client that chooses the same one
+// is not refused.
+func TestReplayOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	clients := map[string]*prover{"one": newProver(t), "another": newProver(t)}
+	a := auth.Bearer(auth.VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
+		return bound(clients[token].thumbprint()).Verify(ctx, token)
+	}), auth.Resource(resource), auth.DPoP())
+	for token, who := range clients {
+		c := who.claims(token)
+		c["jti"] = "1"
+		h := http.Header{"Authorization": {"DPoP " + token}, "Dpop": {who.prove(t, c, nil)}}
+		if _, err := a.Authenticate(at(t, "/mcp"), h); err != nil {
+			t.Errorf("the client %s: %v", token, err)
+		}
+		if _, err := a.Authenticate(at(t, "/mcp"), h); err == nil {
+			t.Errorf("the client %s has used a proof twice", token)
+		}
+	}
+}
+
 // Over HTTP the option is all: carriers say what a request is for.
 func TestDPoPOverHTTP(t *testing.T) {
 	t.Parallel()
