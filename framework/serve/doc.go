@@ -15,9 +15,10 @@
 // OnStop function. The program and its children read the null device, because only the protocol
 // reads the standard input.
 //
-// SIGINT, SIGTERM and SIGHUP end the server after the calls in flight have ended or their grace
-// period is over. If the client has already closed the input, the server ends at once. A second
-// SIGINT or SIGTERM ends the process at once. The package never uses flag.CommandLine.
+// SIGINT and SIGTERM end the server after the calls in flight have ended or their grace period is
+// over. If the client has already closed the input, the server ends at once. A second signal ends
+// the process at once. On stdio, SIGHUP ends the server in the same way, because a terminal sends it
+// when it is closed. The package never uses flag.CommandLine.
 //
 // On stdio, credentials come from the environment: see [Stdio].
 //

@@ -33,11 +33,10 @@ const (
 	exitUsage   = 2
 )
 
-// Main calls Run with os.Args[1:] and a context that SIGINT, SIGTERM and SIGHUP end. It writes an
-// error to stderr, exits with the code of [ExitCode], and does not return. It never uses
-// flag.CommandLine.
-// If the reader of the log has gone, writing to it does not kill the program by SIGPIPE; the
-// program shuts down in order when its client ends.
+// Main calls Run with os.Args[1:] and a context that SIGINT and SIGTERM end, and on stdio also
+// SIGHUP. It writes an error to stderr, exits with the code of [ExitCode], and does not return. It
+// never uses flag.CommandLine. If the reader of the log has gone, writing to it does not kill the
+// program by SIGPIPE; the program shuts down in order when its client ends.
 //
 // Unless GOGC or GOMEMLIMIT is set in the environment, the heap may grow to 16 MB before it is
 // collected, which saves CPU time under load. A program that becomes idle returns unused memory to
@@ -47,16 +46,10 @@ func Main(app *framework.App, opts ...Option) {
 }
 
 func program(app *framework.App, args []string, opts []Option) int {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		ends = append(ends, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...) //nolint:forbidigo // Main is the main function of a program
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // Main is the main function of a program
 	defer stop()
-	context.AfterFunc(ctx, func() {
-		signal.Ignore(syscall.SIGHUP) // a terminal that is closed may send it several times
-		stop()                        // from now on another signal has its default effect: it ends the process
-	})
+	// From now on a second signal has its default effect: it ends the process.
+	context.AfterFunc(ctx, stop)
 	keepRoomy(ctx)
 	err := Run(ctx, app, args, append(slices.Clip(opts), asProgram)...)
 	if err != nil {
@@ -101,6 +94,11 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	}
 	if s.program && !f.looks() {
 		sigpipe.Catch()
+		if f.stdio && !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+			hangUp, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // a terminal that is closed may send it several times
+			defer stop()
+			ctx = hangUp
+		}
 	}
 	if f.looks() {
 		app.UseStore(nil) // what only looks must not run tasks of the store
