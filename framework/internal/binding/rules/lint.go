@@ -131,9 +131,8 @@ func (r Rule) lacksText() bool {
 	return needs && r.Param == ""
 }
 
-// fitsNothing reports whether no value of any use fits the parameter. That is so for a layout without a part of a
-// time, such as YYYY-MM-DD, and for the name of a layout, such as RFC3339. It is also so for a country whose postal
-// codes validator does not know.
+// fitsNothing reports whether no value of any use fits the parameter. Only its own text fits a layout without a part
+// of a time, such as YYYY-MM-DD, or the name of a layout, such as RFC3339. No postal code fits what is no country.
 func (r Rule) fitsNothing() bool {
 	switch r.Name {
 	case "datetime":
@@ -141,18 +140,16 @@ func (r Rule) fitsNothing() bool {
 		named := strings.HasPrefix(r.Param, "RFC") || strings.HasPrefix(r.Param, "time.") // the digits of a name are parts of a time
 		return named || LayoutExample(r.Param) == other.Format(r.Param)
 	case "postcode_iso3166_alpha2":
-		return !slices.Contains(strings.Fields(postcodeCountries), r.Param)
+		return !isCountry(r.Param)
 	}
 	return false
 }
 
-// postcodeCountries are the countries whose postal codes validator knows.
-const postcodeCountries = `
-AD AL AM AR AS AT AU AX AZ BA BB BD BE BG BH BM BN BR BY CA CC CH CK CL CN CO CR CS CV CX CY CZ DE DK DO DZ EC EE EG
-ES ET FI FK FM FO FR GB GE GF GG GI GL GN GP GR GS GT GU GW HM HN HR HT HU ID IE IL IM IN IO IQ IS IT JE JO JP KE KG
-KH KR KW KZ LA LB LI LK LR LS LT LU LV MA MC MD ME MG MH MK MN MP MQ MT MU MV MX MY NC NE NF NG NI NL NO NP NZ OM PF
-PG PH PK PL PM PN PR PT PW PY RE RO RS RU SA SE SG SH SI SJ SK SM SN SO SZ TC TH TJ TM TN TR TW UA US UY UZ VA VE VG
-VI VN WF XK YT YU ZA ZM`
+// isCountry reports whether a text has the form of a country code of ISO 3166. UK is a frequent mistake for GB.
+func isCountry(code string) bool {
+	lacksCapitals := strings.ContainsFunc(code, func(r rune) bool { return r < 'A' || r > 'Z' })
+	return len(code) == 2 && !lacksCapitals && code != "UK"
+}
 
 func (c *Compiler) lintAlternatives(r Rule, t, owner reflect.Type) bool {
 	ok := true
