@@ -103,10 +103,10 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	switch {
 	case errors.Is(err, transport.ErrNoStream):
 		return ErrCannotAsk
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	return nil
+	return err
 }
 
 // wait waits for the answer to a. If ctx or AskTimeout ends the wait, it sends the client

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -50,24 +51,47 @@ func TestListenOfAClientThatLeft(t *testing.T) {
 	}
 }
 
+// deaf is the connection of a client that does not read.
+type deaf struct{}
+
+func (deaf) Send(ctx context.Context, _ transport.Frame) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // TestAskOfAClientThatLeft checks that a question that cannot be written has the error of a client that has left,
-// which is not a fault of the server.
+// which is not a fault of the server. A deadline of the handler is another error.
 func TestAskOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
-	asked := make(chan error, 1)
-	e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-		_, err := ask(ctx, c, &protocol.PingParams{}, nil)
-		asked <- err
-		return nil, err
-	}})
-	p := connect(t, e)
-	p.initialize("2025-11-25", `{}`)
-	x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = x.Serve(p.ctx, &broken{})
-	if err := <-asked; !errors.Is(err, transport.ErrNoSession) || !strings.Contains(err.Error(), "broken pipe") {
-		t.Errorf("got %v", err)
+	for _, tt := range []struct {
+		out   transport.Outbound
+		limit time.Duration
+		gone  bool
+		says  string
+	}{
+		{&broken{}, time.Hour, true, "broken pipe"},
+		{deaf{}, time.Millisecond, false, context.DeadlineExceeded.Error()},
+	} {
+		asked := make(chan error, 1)
+		e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			ctx, cancel := context.WithTimeout(ctx, tt.limit)
+			defer cancel()
+			_, err := ask(ctx, c, &protocol.PingParams{}, nil)
+			asked <- err
+			return nil, err
+		}})
+		p := connect(t, e)
+		p.initialize("2025-11-25", `{}`)
+		x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(p.ctx)
+		time.AfterFunc(time.Second, cancel) // of the answer, which a full connection does not take either
+		_ = x.Serve(ctx, tt.out)
+		cancel()
+		if err := <-asked; errors.Is(err, transport.ErrNoSession) != tt.gone || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
