@@ -38,6 +38,7 @@ func TestAsks(t *testing.T) {
 	for frame, want := range map[string]bool{
 		call: true, "{": true, "[": true, "[1]": true, "[" + answer + "," + call + "]": true, "\ufeff" + call: true,
 		answer: false, notice: false, "[" + answer + "," + notice + "]": false, "\ufeff" + answer: false,
+		`{"jsonrpc":"2.0","id":1,"error":"no"}`: false, // a malformed answer
 	} {
 		if got := streamable.Asks([]byte(frame)); got != want {
 			t.Errorf("Asks(%q) is %t", frame, got)

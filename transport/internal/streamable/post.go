@@ -115,7 +115,10 @@ func Asks(body []byte) bool {
 // asks is Asks for one message.
 func asks(message []byte) bool {
 	msg, fault := jsonrpc.Decode(message)
-	return fault != nil || msg.Kind == jsonrpc.Request
+	if fault != nil {
+		return !fault.Notification // a malformed response ends the request that it answers
+	}
+	return msg.Kind == jsonrpc.Request
 }
 
 // issued returns the header field with the id of the session, if this request has opened a session
