@@ -14,12 +14,9 @@ import (
 )
 
 // answer sends the result, or err as a result or an error. It is called once for each request, in
-// the goroutine of Serve, after the handler has returned. The buffer of the answer, which the handler
-// may have borrowed (Call.Lend), is given back when Send has returned, because an Outbound does not
-// keep a frame. If there is another answer, a borrowed buffer is left to the garbage collector.
-//
-// The outcome is recorded before it is sent (see settled), so that a client which has the answer
-// cannot make the call run again.
+// the goroutine of Serve, after the handler has returned. The buffer of the answer is given back
+// when Send has returned, because an Outbound does not keep a frame. The outcome is recorded before
+// it is sent (see settled), so that a client which has the answer cannot make the call run again.
 func (x *exchange) answer(ctx context.Context, result protocol.Result, err error) error {
 	if earlier, ok := errors.AsType[*roundstore.Outcome](err); ok {
 		return x.repeat(ctx, earlier)
@@ -35,19 +32,16 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 		}
 		result = converted
 	}
-	room := x.own.lent // the answer follows the text of the handler, which the result refers to
-	if x.own.lent = nil; room == nil {
-		room = x.conn.e.buffers.Take()
-	}
+	room := x.conn.e.buffers.Take()
 	defer x.conn.e.buffers.Give(room)
-	start, head := len(room.B), x.resultFrame(room.B)
+	head := x.resultFrame(room.B)
 	room.B, err = x.dialect.AppendResult(head, result, x.conn.e.serverInfo[x.dialect])
 	if err != nil {
 		return x.sendError(ctx, x.wireError(ctx, x.call, err))
 	}
 	x.settled(ctx, room.B[len(head):], nil)
 	room.B = append(room.B, '}')
-	return x.finish(ctx, transport.Frame{JSON: room.B[start:]})
+	return x.finish(ctx, transport.Frame{JSON: room.B})
 }
 
 // resultFrame appends the part of an answer that precedes its result.

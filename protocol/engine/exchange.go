@@ -184,7 +184,7 @@ func (x *exchange) once(ctx context.Context, c *Call, key string, effect func(co
 
 // lend implements outlet. Executions that check the replay do not get the buffer.
 //
-// answer gives the buffer back after it has sent the answer.
+// handle gives the buffer back after the answer was sent.
 func (x *exchange) lend(c *Call) *framebuf.Buffer {
 	if c != &x.own {
 		return nil

@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 )
@@ -24,10 +24,7 @@ func (e *Engine) newSessionless() *sessionless {
 // sessionlessSet is the set of the conns of running sessionless exchanges. Changed, Updated and
 // Shutdown iterate over it. Every POST of a stateless client is such an exchange, so the set has parts
 // with a lock each, to avoid contention.
-type sessionlessSet struct {
-	parts [16]part
-	added atomic.Uint32 // spreads the conns over the parts
-}
+type sessionlessSet struct{ parts [16]part }
 
 // A conn is in the set from add to remove, and knows its part and its index there. No other lock is
 // taken under mu.
@@ -39,7 +36,7 @@ type part struct {
 
 // add adds c to one of the parts.
 func (l *sessionlessSet) add(c *conn) {
-	p := &l.parts[l.added.Add(1)%uint32(len(l.parts))]
+	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // for even load, not for security
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.part, c.at = p, len(p.conns)

@@ -141,7 +141,9 @@ func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, re
 }
 
 // handle is the end of the frame-level chain, in the goroutine of Serve or of a middleware. It sets
-// x.out, which shows stopped that the chain has reached its end.
+// x.out, which shows stopped that the chain has reached its end. The handler's buffer is given back
+// after the answer: the result may still refer to it during Send. If the handler has ended its
+// goroutine, the buffer is left to the garbage collector.
 func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	x.out = out
 	switch {
@@ -155,7 +157,12 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	}
 	defer x.launch()
 	result, err := x.dispatch(ctx)
-	return x.answer(ctx, result, err)
+	err = x.answer(ctx, result, err)
+	if lent := x.own.lent; lent != nil { // the answer has been sent, and nothing else refers to the result
+		x.conn.e.buffers.Give(lent)
+		x.own.lent = nil
+	}
+	return err
 }
 
 // launch starts the task that the call became. It is called after the answer with the task's id was
