@@ -110,8 +110,10 @@ func TestForgottenSetup(t *testing.T) {
 		"an audience without URL":  {auth.Bearer(&auth.JWT{Issuer: issuerURL, Audience: "api"}), "Resource"},
 		"no token":                 {auth.Bearer(auth.Static{}), "Static has no token"},
 		"a token that is no token": {auth.Bearer(auth.Static{"": {Subject: "a"}}), "Static has no token"},
-		"a token with a line break": {auth.Bearer(auth.Static{"key\n": {Subject: "ann"}, "b": {Subject: "bob"}}),
-			`the token of ["ann"] in Static`},
+		"a token with a line break": {
+			auth.Bearer(auth.Static{"key\n": {Subject: "ann"}, "b": {Subject: "bob"}}),
+			`the token of ["ann"] in Static`,
+		},
 		"a token that is a sentence":    {auth.Bearer(auth.Static{"s3cret!": {Subject: "a"}}), `the token of ["a"] in Static`},
 		"a token that is too long":      {auth.Bearer(auth.Static{strings.Repeat("a", 9000): {Subject: "a"}}), `the token of ["a"] in Static`},
 		"a function without a login":    {auth.Bearer(auth.VerifierFunc(auth.Static{}.Verify), auth.Resource(resource)), "AuthorizationServers"},

@@ -217,12 +217,7 @@ func (d *decoder) meant(n Node, raw []byte, repairs int) []byte {
 // list there, and without the members there that count as not given. The paths are in the order of the text.
 func asRead(raw []byte, paths []string) []byte {
 	if len(paths) > 0 && paths[0] == "" {
-		if inner, ok := jsonedit.Unquoted(raw, jsontext.KindBool, jsontext.KindNumber, jsontext.KindArray, jsontext.KindObject); ok {
-			raw = inner
-		} else if jsontext.IsEmptyArray(raw) {
-			raw = jsonedit.EmptyObject
-		}
-		paths = paths[1:]
+		raw, paths = itselfAsRead(raw), paths[1:]
 	}
 	if len(paths) == 0 || !jsonedit.IsContainer(raw) {
 		return raw
@@ -252,6 +247,17 @@ func asRead(raw []byte, paths []string) []byte {
 		}
 	}
 	return append(out, '}')
+}
+
+// itselfAsRead is asRead for the value itself, without what is in it.
+func itselfAsRead(raw []byte) []byte {
+	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindBool, jsontext.KindNumber, jsontext.KindArray, jsontext.KindObject); ok {
+		return inner
+	}
+	if jsontext.IsEmptyArray(raw) {
+		return jsonedit.EmptyObject
+	}
+	return raw
 }
 
 // refuse records that raw is not what n wants.

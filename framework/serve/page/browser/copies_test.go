@@ -89,7 +89,8 @@ func TestCopiesRun(t *testing.T) {
 		framework.Resource("copier://note", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("note"), framework.Describe("A note.")),
 		framework.Prompt("review", func(_ context.Context, in struct {
 			Code string `json:"code"`
-		}) (framework.Messages, error) {
+		},
+		) (framework.Messages, error) {
 			return framework.Messages{framework.Userf("Review %s.", in.Code)}, nil
 		}, framework.Describe("Reviews code.")))
 	site := httptest.NewServer(nethttp.Handler(o.Host))
