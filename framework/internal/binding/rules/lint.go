@@ -132,7 +132,7 @@ func (r Rule) lacksText() bool {
 }
 
 // fitsNothing reports whether no value of any use fits the parameter. Only its own text fits a layout without a part
-// of a time, such as YYYY-MM-DD, or the name of a layout, such as RFC3339. No postal code fits what is no country.
+// of a time, such as YYYY-MM-DD, or the name of a layout, such as RFC3339. Validator has no postal codes for UK or de.
 func (r Rule) fitsNothing() bool {
 	switch r.Name {
 	case "datetime":
