@@ -164,6 +164,14 @@ func schemaChanges() []schemaChange {
 			"overlapping alternative narrowed", `"anyOf":[{"type":"object","oneOf":[{"properties":{"a":{}}},{"properties":{"b":{"maximum":20}}}]}]`,
 			`"anyOf":[{"type":"object","oneOf":[{"properties":{"a":{}}},{"properties":{"b":{"maximum":2}}}]}]`, breaking, breaking, "maximum lowered",
 		},
+		{
+			"member of an overlapping alternative", `"oneOf":[{"type":"object","required":["a"]},{"type":"object","required":["b"]}]`,
+			`"oneOf":[{"type":"object","required":["a"],"properties":{"c":{"type":"string"}}},{"type":"object","required":["b"]}]`, additive, additive, "/v/c: added",
+		},
+		{
+			"member of an overlapping alternative without others", `"oneOf":[{"type":"object","additionalProperties":false},{"type":"object","required":["b"]}]`,
+			`"oneOf":[{"type":"object","additionalProperties":false,"properties":{"b":{"type":"string"}}},{"type":"object","required":["b"]}]`, breaking, breaking, "/v/b: added",
+		},
 		{"item demanded", `"type":"array"`, `"type":"array","contains":{}`, breaking, additive, "must contain {}"},
 		{"item no longer demanded", `"contains":{},"maxContains":1`, `"maxContains":1`, additive, breaking, "need no longer contain"},
 		{"demanded item widened", `"contains":{"maximum":1}`, `"contains":{"maximum":2}`, additive, breaking, "/v/*: maximum raised"},

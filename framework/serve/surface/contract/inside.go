@@ -207,12 +207,11 @@ func (w walker) alternatives(before, after object) {
 // that accepts more also refuses what fits another one, and the reverse. Alternatives with constants that
 // distinguish them are not meant to overlap, even if the constant may be absent.
 func (w walker) pair(before, after any, excluded, exclude bool) {
-	n := len(*w.r.changes)
-	w.compare(before, after)
 	only := w.side == input && exclude || w.side == output && excluded
-	if only && Worst((*w.r.changes)[n:]) == Additive && len(tags(w.after, after)) == 0 {
-		w.add(Breaking, "alternative %s changed, and only one alternative may fit", label(w.after, after))
+	if only && len(tags(w.after, after)) == 0 {
+		w.narrow, w.wide = Breaking, Breaking
 	}
+	w.compare(before, after)
 }
 
 // contains compares contains. Without the keyword, an array need not contain anything. Beside

@@ -28,6 +28,7 @@ func TestDefinitionChanges(t *testing.T) {
 		{"pattern of members", `"patternProperties":{"^x":{"$ref":"#/$defs/a"}}`, breaking, additive, "/v/^x: " + longer},
 		{"one of two", `"oneOf":[{"$ref":"#/$defs/a"},{"type":"null"}]`, breaking, additive, "/v: " + longer},
 		{"one of two that overlap", `"oneOf":[{"$ref":"#/$defs/a"},{"type":"string","maxLength":5}]`, breaking, breaking, "/v: " + longer},
+		{"one of two that overlap, and elsewhere", `"properties":{"u":{"$ref":"#/$defs/a"},"v":{"oneOf":[{"$ref":"#/$defs/a"},{"type":"string","maxLength":5}]}}`, breaking, breaking, "/v/v: " + longer},
 		{"counted items", `"contains":{"$ref":"#/$defs/a"},"maxContains":1`, breaking, breaking, "what contains refers to has changed"},
 		{"any of two", `"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]`, breaking, additive, "/v: " + longer},
 		{"all", `"allOf":[{"$ref":"#/$defs/a"},{"maxLength":9}]`, breaking, additive, "/v: " + longer},

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,23 +67,25 @@ func (w walker) below(step string) walker {
 	return w
 }
 
+// again reports whether a pair was already compared with the same levels.
+func (w walker) again(before, after string) bool {
+	key := fmt.Sprint(w.narrow, w.wide, before, "|", after)
+	again := w.seen[key]
+	w.seen[key] = true
+	return again
+}
+
 // compare compares one place. The targets of a pair of references are compared once, because they
 // may be recursive. So is a pair of schemas if only one of them is a reference.
 func (w walker) compare(before, after any) {
 	old, oldRefs := resolve(w.before, before)
 	now, newRefs := resolve(w.after, after)
 	if oldRefs != "" && newRefs != "" {
-		key := oldRefs + "|" + newRefs
-		if w.seen[key] {
+		if w.again(oldRefs, newRefs) {
 			old, now = beside(before), beside(after)
 		}
-		w.seen[key] = true
-	} else if oldRefs+newRefs != "" {
-		key := canonical(before) + "|" + canonical(after)
-		if w.seen[key] {
-			return
-		}
-		w.seen[key] = true
+	} else if oldRefs+newRefs != "" && w.again(canonical(before), canonical(after)) {
+		return
 	}
 	if refuses(old) || refuses(now) {
 		w.compareRule(refuses(old), refuses(now), "nothing is allowed any more", "values are allowed now")
@@ -213,12 +216,20 @@ func (w walker) properties(before, after object) {
 			at.add(Breaking, "removed")
 		case required[name]:
 			at.add(Breaking, "added, and required")
-		case !patterned(before, name) && len(asObject(others(before))) > 0 && !refuses(asObject(others(before))):
+		case !patterned(before, name) && len(asObject(others(before))) > 0 && !closed(before):
 			at.compare(others(before), now[name])
+		case closed(before) && !patterned(before, name):
+			at.add(min(w.narrow, w.wide), "added") // breaking if only one alternative may fit
 		default:
 			at.add(Additive, "added")
 		}
 	}
+}
+
+// closed reports whether a schema refuses members that it does not declare.
+func closed(schema object) bool {
+	rest := others(schema)
+	return rest == false || refuses(asObject(rest))
 }
 
 // patterned reports whether a pattern of the schema applies to a member. A pattern that cannot be
