@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -230,10 +231,12 @@ func (p *diagnosis) lists(ctx context.Context, target func() (client.Target, err
 	if err != nil {
 		return nil, err
 	}
-	if all, err = surface.Read(ctx, c, surface.All); err != nil {
-		err = &listError{err}
+	all, err = surface.Read(ctx, c, surface.All)
+	answered := ctx.Err() == nil && !errors.Is(err, io.ErrUnexpectedEOF) // it did not end or block
+	_ = c.Close()                                                        // the exit status of the process does not matter
+	if err != nil && answered {
+		err = &listError{fmt.Errorf("%w%s", err, p.cli.log.unseen())}
 	}
-	_ = c.Close() // the exit status of the process does not matter
 	return all, err
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// allCodes runs doctor and returns the codes of its findings.
+// allCodes runs doctor and returns the codes of its findings. errs also has their texts.
 func allCodes(t *testing.T, args ...string) (found []string, fine, errs string, code int) {
 	t.Helper()
 	out, errs, code := kagami(t, append([]string{"doctor", "--json", "--idle", "300ms"}, args...)...)
@@ -35,6 +35,7 @@ func allCodes(t *testing.T, args ...string) (found []string, fine, errs string, 
 	}
 	for _, f := range report.Findings {
 		found = append(found, f.Code)
+		errs += f.Code + ": " + f.What + "\n"
 	}
 	return found, strings.Join(report.Fine, "\n"), errs, code
 }
@@ -60,19 +61,24 @@ func TestDoctorOfPrograms(t *testing.T) {
 		args []string
 		want string
 		code int
+		says string
 	}{
-		"healthy":         {[]string{weather}, "", 0},
-		"warnings":        {[]string{"./testdata/warned"}, "warnings", 0},
-		"noise":           {[]string{"--", "sh", "-c", "echo Welcome; exec " + everything}, "clients stdout", 1},
-		"ends":            {[]string{"--", "sh", "-c", "echo no database >&2; exit 1"}, "start", 1},
-		"no such program": {[]string{"/no/such/program"}, "build", 1},
+		"healthy":  {[]string{weather}, "", 0, ""},
+		"warnings": {[]string{"./testdata/warned"}, "warnings", 0, ""},
+		"noise":    {[]string{"--", "sh", "-c", "echo Welcome; exec " + everything}, "clients stdout", 1, "Welcome"},
+		"ends":     {[]string{"--", "sh", "-c", "echo no database >&2; exit 1"}, "start", 1, "no database"},
+		"ends at a list": {[]string{"--", "sh", "-c", `while read -r line; do case $line in *tools/list*) echo panic: no tools >&2; exit 2; esac
+			printf '%s\n' "$line"; done | ` + everything}, "start", 1, "panic: no tools"},
+		"a list of something else": {[]string{"--", "sh", "-c", "echo two tools >&2; " + everything + ` | while read -r line; do
+			printf '%s\n' "$line" | sed 's/"tools":\[/"tools":[7,/'; done`}, "lists", 1, "two tools"},
+		"no such program": {[]string{"/no/such/program"}, "build", 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found, fine, errs, code := codes(t, tt.args...)
 			slices.Sort(found)
-			if got := strings.Join(found, " "); got != tt.want || code != tt.code {
-				t.Errorf("%q, exit code %d, want %q, %d\n%s\n%s", got, code, tt.want, tt.code, fine, errs)
+			if got := strings.Join(found, " "); got != tt.want || code != tt.code || !strings.Contains(errs, tt.says) {
+				t.Errorf("%q, exit code %d, want %q, %d, and %q\n%s\n%s", got, code, tt.want, tt.code, tt.says, fine, errs)
 			}
 		})
 	}
