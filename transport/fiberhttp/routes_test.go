@@ -208,6 +208,8 @@ func TestRoute_Faults(t *testing.T) {
 		`"POST /mcp"`:     {fiberhttp.Route("POST /mcp", ok)},
 		`"/mcp/{$}"`:      {fiberhttp.Route("/mcp/{$}", ok)},
 		`"/a/messages"`:   {fiberhttp.Path("/a/mcp"), fiberhttp.Route("/a/messages", ok)},
+		`"/sse/{$}"`:      {fiberhttp.Route("/sse/{$}", ok)},
+		`"/messages/{$}"`: {fiberhttp.Route("/messages/{$}", ok)},
 		`"GET /readyz"`:   {fiberhttp.Route("GET /readyz", ok)},
 		`"a.example/{$}"`: {fiberhttp.Path("/"), fiberhttp.Route("a.example/{$}", ok), fiberhttp.NoLanding()},
 		`"/{$}"`:          {fiberhttp.Route("/{$}", ok)},
@@ -222,7 +224,8 @@ func TestRoute_Faults(t *testing.T) {
 	for _, right := range [][]fiberhttp.Option{
 		{fiberhttp.Route("/", ok), fiberhttp.Route("/mcp/", ok), fiberhttp.Route("/mcp/x", ok), fiberhttp.Route("GET /{any}", ok)},
 		{fiberhttp.NoLanding(), fiberhttp.Route("/{$}", ok)},
-		{fiberhttp.WithoutHTTPSSE(), fiberhttp.Route("/sse", ok)},
+		{fiberhttp.WithoutHTTPSSE(), fiberhttp.Route("/sse", ok), fiberhttp.Route("/messages/{$}", ok)},
+		{fiberhttp.Route("/healthz/{$}", ok)},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -51,7 +51,9 @@ func (c *Config) taken(pattern string) bool {
 	case at == "/":
 		return c.Path == "/" || !c.Landing.Off
 	}
-	return strings.TrimSuffix(at, "/") == strings.TrimSuffix(c.Path, "/") || slices.Contains(c.others(), at)
+	plain := strings.TrimSuffix(at, "/")
+	return plain == strings.TrimSuffix(c.Path, "/") || slices.Contains(c.others(), at) ||
+		!c.NoSSE && (plain == c.Beside(SSE) || plain == c.Beside(Messages))
 }
 
 // Routes serves the handlers of the program, and answers 404 for paths without a handler.
