@@ -261,7 +261,7 @@ function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
     onChange=${v => { const next = [...p.places.map((_, at) => all[at] ?? null), ...all.slice(p.places.length)]; next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 
-// Pairs edits names and values. If it stands beside fields, taken has the names of the fields, and those that only the server sets.
+// Pairs edits names and values. If it stands beside fields, taken has the names of the fields and of the members that only the server sets.
 function Pairs({ p, root, value, onChange, path, faults, depth, taken }) {
   const all = value instanceof Map ? [...value] : [], union = plan(p.items, root, depth + 1).kind === 'union';
   const [name, setName] = useState('');

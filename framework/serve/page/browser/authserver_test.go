@@ -139,7 +139,7 @@ func (b *tab) another() *tab {
 	return other
 }
 
-// visit goes to an address, without a look at the console at the end: an error page is one there.
+// visit goes to an address, without checking the console at the end, because an error page is an error there.
 func (b *tab) visit(address string) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(address))

@@ -47,7 +47,7 @@ func TestServerIsKilled(t *testing.T) {
 	b.settles()
 	b.eval("fetch('.').then(r => r.text())") // later than a call would have been sent
 	if n := starts.Load(); n != 1 {
-		t.Errorf("the look at a resource has started the program: %d starts", n)
+		t.Errorf("reading a resource has started the program: %d starts", n)
 	}
 	b.click(".banner button", "Start again")
 	b.sees(".live", "connected")

@@ -58,7 +58,7 @@ func TestAnswerIsNotKept(t *testing.T) {
 	b.sees("[aria-label='What the server says']", "this call is not kept any more")
 	b.eval("window.kept = true, location.hash = '#/'")
 	b.sees(".cat", "forecast")
-	b.click(".cat a", "forecast") // the next look asks again
+	b.click(".cat a", "forecast") // opening it asks again
 	b.sees("table.data", "summary")
 }
 

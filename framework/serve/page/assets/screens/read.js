@@ -48,7 +48,7 @@ export function Read({ uri }) {
   const mine = s.calls.filter(c => c.method === 'resources/read' && c.name === uri);
   const watch = s.calls.find(c => c.method === 'resources/subscribe' && c.name === uri), watching = watch?.phase === 'sent' && watch;
   const read = () => call('resources/read', uri).catch(e => toast(e.message));
-  const ready = s.offers && s.state.name === 'connected'; // a look must not start a program that has ended
+  const ready = s.offers && s.state.name === 'connected'; // reading must not start a program that has ended
   useEffect(() => { if (!mine.length && ready) read(); }, [uri, Boolean(ready)]);
   useLayoutEffect(() => {
     const updated = e => (e.detail.uri === uri || store.calls.some(c => c.id === e.detail.call && c.name === uri)) && read(); // a server also reports what is below the watched URI
