@@ -9,6 +9,8 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/kagami-mcp/kagami/framework"
 )
 
 // atStart runs a script in each document of the tab from now on, before the scripts of the page.
@@ -110,6 +112,23 @@ func TestReloadOfComparison(t *testing.T) {
 	}
 	if sent := b.eval("sent.join()"); strings.Contains(sent, "compare") {
 		t.Errorf("the reload asks for %s", sent)
+	}
+}
+
+// TestLargeComparison: a comparison of large answers is shown, and does not take the room in which the tab keeps
+// the fields of forms.
+func TestLargeComparison(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "library", framework.Tool("book", func(context.Context, none) (string, error) { return strings.Repeat("word ", 1<<17), nil },
+		framework.Describe("Returns a long text."), framework.ReadOnly()))))
+	b.click(".rail a", "book")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "word word")
+	b.click(".side a", "Compare revisions")
+	b.click("[data-call]", "Compare")
+	b.sees("main", "The answers are equal")
+	if kept := b.eval("sessionStorage.getItem('kagami-compare' + location.pathname).length"); kept != "0" {
+		t.Errorf("the tab keeps %s characters", kept)
 	}
 }
 

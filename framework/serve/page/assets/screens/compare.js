@@ -10,6 +10,7 @@ import { toolHref } from './overview.js';
 const twice = (call, offer) => call.method !== 'tools/call' || get(offer?.listed, 'annotations', 'readOnlyHint') === true || get(offer?.listed, 'annotations', 'idempotentHint') === true;
 
 const place = 'kagami-compare' + location.pathname; // of the last comparison
+const largest = 1 << 20; // characters of a comparison that is kept; forms need the rest of the room
 
 export function Compare({ id }) {
   const s = useStore();
@@ -32,7 +33,7 @@ export function Compare({ id }) {
     try {
       const body = JSON.stringify({ method: call.method, name: call.name, a, b }).slice(0, -1) + ',"arguments":' + write(call.arguments) + '}';
       const text = await (await ask('POST', 'compare', body)).text();
-      remember(place, `{"${id}":${text}}`);
+      remember(place, text.length > largest ? '' : `{"${id}":${text}}`);
       setFound(JSON.parse(text));
     } catch (e) { toast(e.message); }
     setBusy(false);
