@@ -53,10 +53,10 @@ func module(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// golang runs the go command in a directory.
+// golang runs the go command in a directory. It never downloads modules.
 func golang(dir string, env []string, args ...string) (string, error) {
 	run := exec.Command("go", args...)
-	run.Dir, run.Env = dir, append(append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off"), env...)
+	run.Dir, run.Env = dir, append(append(os.Environ(), "GOPROXY=off"), env...)
 	out, err := run.CombinedOutput()
 	return string(out), err
 }
@@ -130,7 +130,7 @@ func TestCopiesRun(t *testing.T) {
 		program += fmt.Sprintf("func call%d(ctx context.Context) error {\n%s\nfmt.Printf(\"%%+v\\n\", result)\nreturn err\n}\n\n", i, texts[2])
 	}
 	program += "func main() {\nfor _, call := range []func(context.Context) error{call0, call1, call2, call3, call4} {\nif err := call(context.Background()); err != nil {\nfmt.Println(err)\n}\n}\n}\n"
-	out, err := golang(module(t, map[string]string{"main.go": program}), nil, "run", ".")
+	out, err := golang(module(t, map[string]string{"main.go": program}), nil, "run", "-mod=mod", ".")
 	for _, c := range calls {
 		if err != nil || !strings.Contains(out, c.want) {
 			t.Errorf("want %s from the client: %v\n%s", c.want, err, out)
@@ -183,7 +183,7 @@ func TestFaultBecomesATest(t *testing.T) {
 	dir := module(t, map[string]string{"shop_test.go": shop + edited + "\n" + texts[1] + "\n", "testdata/price.jsonl": record})
 	for env, want := range map[string][2]bool{"": {false, true}, "yes": {true, false}} {
 		for i, name := range []string{"TestPrice", "TestReplay"} {
-			out, err := golang(dir, []string{"MENDED=" + env}, "test", "-run", "^"+name+"$", ".")
+			out, err := golang(dir, []string{"MENDED=" + env}, "test", "-mod=mod", "-run", "^"+name+"$", ".")
 			if (err == nil) != want[i] || strings.Contains(out, "build failed") {
 				t.Errorf("%s of a server that is mended=%q: %v\n%s", name, env, err, out)
 			}
