@@ -57,8 +57,8 @@ func (s *Server) keysOf(ctx context.Context, c *Client, newer bool) ([]jwkset.JW
 }
 
 // fetchKeys fetches a JWK Set. If it fails, the set keeps its keys. With an empty list the client
-// withdraws all its keys. A requester that leaves does not
-// interrupt the fetch, because the next one is not allowed for a while.
+// withdraws all its keys. A requester that leaves does not interrupt the fetch, because the next one is
+// not allowed for a while.
 func (s *Server) fetchKeys(ctx context.Context, c *Client, set *keySet, now time.Time) error {
 	from := s.fetcher
 	if c.Known == ByHand {

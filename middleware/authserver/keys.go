@@ -297,7 +297,7 @@ func readKeys(document []byte) ([]jwkset.JWK, error) {
 	return keys, err
 }
 
-// keysIn is like readKeys, but a list without keys is not an error.
+// keysIn is like readKeys, but an empty list is not an error.
 func keysIn(document []byte) ([]jwkset.JWK, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -318,7 +318,7 @@ func keysIn(document []byte) ([]jwkset.JWK, error) {
 		}
 		keys = append(keys, key)
 	}
-	if set.Keys == nil || len(keys) > maxKeys {
+	if set.Keys == nil || len(keys) > maxKeys || len(keys) == 0 && len(set.Keys) > 0 {
 		return nil, errKeys
 	}
 	return keys, nil

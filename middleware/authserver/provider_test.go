@@ -265,19 +265,22 @@ func TestBroker_UserInfo(t *testing.T) {
 func TestBroker_RefusalsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for refusal, final := range map[string]bool{
-		`400 {"error":"Bad Request","status":400,"message":"Invalid refresh token"}`: true, // Twitch
-		`400 {"error":{"message":"expired","type":"OAuthException","code":190}}`:     true, // Facebook
-		`401 {"status":"BAD_REFRESH_TOKEN"}`:                                         true,
-		`200 {"ok":false,"error":"invalid_refresh_token"}`:                           true, // Slack
-		`200 {"error":"invalid_code"}`:                                               true, // Zoho
-		`400 <html>`:                                                                 false,
-		`403 {"message":"blocked"}`:                                                  false,
-		`404 {"message":"no such page"}`:                                             false,
-		`429 {"message":"slow down"}`:                                                false,
-		`200 {"ok":false,"error":"internal_error"}`:                                  false,
-		`401 {"error":"invalid_client"}`:                                             false,
-		`400 {"error":"invalid_request"}`:                                            false,
-		`400 {"error":"temporarily_unavailable"}`:                                    false,
+		`400 {"error":"Bad Request","status":400,"message":"Invalid refresh token"}`:      true, // Twitch
+		`400 {"error":{"message":"expired","type":"OAuthException","code":190}}`:          true, // Facebook
+		`401 {"status":"BAD_REFRESH_TOKEN"}`:                                              true,
+		`200 {"ok":false,"error":"invalid_refresh_token"}`:                                true,  // Slack
+		`200 {"error":"invalid_code"}`:                                                    true,  // Zoho
+		`400 {"status":"BAD_CLIENT_SECRET","message":"missing or unknown client secret"}`: false, // HubSpot
+		`400 {"error":{"message":"(#4) Application request limit reached","code":4}}`:     false, // Facebook
+		`400 {"error":"redirect_uri_mismatch"}`:                                           false,
+		`400 <html>`:                                                                      false,
+		`403 {"message":"blocked"}`:                                                       false,
+		`404 {"message":"no such page"}`:                                                  false,
+		`429 {"message":"slow down"}`:                                                     false,
+		`200 {"ok":false,"error":"internal_error"}`:                                       false,
+		`401 {"error":"invalid_client"}`:                                                  false,
+		`400 {"error":"invalid_request"}`:                                                 false,
+		`400 {"error":"temporarily_unavailable"}`:                                         false,
 	} {
 		hub := &gitHub{}
 		s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))

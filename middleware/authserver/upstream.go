@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -207,9 +208,10 @@ func (b *broker) post(ctx context.Context, meta *upstreamMetadata, address strin
 // of OpenID Connect if a refresh token is not enough any longer. If the code or token is not valid any
 // longer, the error is errRefused. If the provider is away, it wraps errAway. Atlassian refuses a refresh
 // token with unauthorized_client; a client that may not refresh any longer has lost its tokens, too.
-// isJSON reports whether the answer is from the provider itself, and not a page of a proxy. A provider
-// may then refuse in a format of its own, such as Twitch and Facebook.
-func (a *upstreamAnswer) refusal(status int, grantType string, isJSON bool) error {
+//
+// Providers such as Twitch and Facebook refuse in a format of their own. text is the answer, or nil if it
+// is not JSON, such as a page of a proxy.
+func (a *upstreamAnswer) refusal(status int, grantType string, text json.RawMessage) error {
 	code := a.code()
 	if code == "unauthorized_client" && grantType == grantRefresh {
 		return errRefused
@@ -220,9 +222,10 @@ func (a *upstreamAnswer) refusal(status int, grantType string, isJSON bool) erro
 		return errRefused
 	case "server_error", "temporarily_unavailable":
 		return fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, code)
-	case "invalid_client", "invalid_request", "invalid_scope", "invalid_target", "unauthorized_client", "unsupported_grant_type", "incorrect_client_credentials":
+	case "invalid_client", "invalid_request", "invalid_scope", "invalid_target", "unauthorized_client", "unsupported_grant_type", "incorrect_client_credentials",
+		"redirect_uri_mismatch", "deleted_client":
 	default:
-		if isJSON && (status == http.StatusBadRequest || status == http.StatusUnauthorized) {
+		if refusesUser(text) && (status == http.StatusBadRequest || status == http.StatusUnauthorized) {
 			return errRefused
 		}
 	}
@@ -230,6 +233,13 @@ func (a *upstreamAnswer) refusal(status int, grantType string, isJSON bool) erro
 		return fmt.Errorf("%w: its token endpoint answers %d", errAway, status)
 	}
 	return fmt.Errorf("authserver: the provider's token endpoint refuses this program: %d %s", status, shownText(code))
+}
+
+// refusesUser reports whether an answer in a format of the provider's own is about the code or token. It is
+// not if it names the client or a limit: the program may then mend its registration, or try again later.
+func refusesUser(text json.RawMessage) bool {
+	lower := bytes.ToLower(text)
+	return len(text) > 0 && !bytes.Contains(lower, []byte("client")) && !bytes.Contains(lower, []byte("limit"))
 }
 
 // token sends a request to the provider's token endpoint. Its errors are the errors of do and refusal.
@@ -244,14 +254,16 @@ func (b *broker) token(ctx context.Context, form url.Values) (*upstreamAnswer, e
 		return nil, err
 	}
 	a := &upstreamAnswer{}
-	isJSON := json.Unmarshal(text, a) == nil
+	if json.Unmarshal(text, a) != nil {
+		text = nil
+	}
 	switch {
-	case status == http.StatusOK && !isJSON:
+	case status == http.StatusOK && text == nil:
 		return nil, fmt.Errorf("%w: its answer is not JSON", errAway)
 	case status == http.StatusOK && a.Access != "":
 		return a, nil
 	}
-	return nil, a.refusal(status, form.Get("grant_type"), isJSON)
+	return nil, a.refusal(status, form.Get("grant_type"), text)
 }
 
 // giveBack revokes the provider's tokens, if the provider supports that.
