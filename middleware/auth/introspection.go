@@ -131,9 +131,9 @@ func (c claims) introspected(audience string, now time.Time) (*transport.Princip
 
 // isRefreshToken reports whether an answer is about a refresh token. Authorization servers also know
 // those, and some answer with the audience of the access tokens. Ory Hydra then sets "token_use",
-// Keycloak "typ", and others "token_type".
+// Keycloak "typ", with "Offline" for an offline session, and others "token_type".
 func (c claims) isRefreshToken() bool {
-	return slices.ContainsFunc([]string{"token_use", "token_type", "typ"}, func(name string) bool {
+	return c.text("typ") == "Offline" || slices.ContainsFunc([]string{"token_use", "token_type", "typ"}, func(name string) bool {
 		return strings.HasPrefix(strings.ToLower(c.text(name)), "refresh")
 	})
 }

@@ -31,28 +31,29 @@ func TestIntrospection(t *testing.T) {
 		want string // "" is a refusal
 		away bool
 	}{
-		"active":          {active + `}`, "alice", false},
-		"a client":        {`{"active":true,"client_id":"robot","aud":["x","` + resource + `"]}`, "robot", false},
-		"inactive":        {`{"active":false}`, "", false},
-		"nothing":         {`{}`, "", false},
-		"active as text":  {strings.Replace(active, "true", `"true"`, 1) + `}`, "", false},
-		"expired":         {active + `,"exp":1}`, "", false},
-		"just expired":    {active + `,"exp":` + unix(time.Now().Add(-time.Second)) + `}`, "", false},
-		"not yet":         {active + `,"nbf":99999999999}`, "", false},
-		"no audience":     {`{"active":true,"sub":"alice"}`, "", false},
-		"of others":       {`{"active":true,"sub":"alice","aud":"https://x.example.com"}`, "", false},
-		"nobody":          {`{"active":true,"aud":"` + resource + `"}`, "", false},
-		"a numbered user": {`{"active":true,"sub":7,"client_id":"robot","aud":"` + resource + `"}`, "", false},
-		"a user, no sub":  {`{"active":true,"username":"ann","client_id":"robot","aud":"` + resource + `"}`, "", false},
-		"no JSON":         {`<html>`, "", true},
-		"an array":        {`[]`, "", true},
-		"huge":            {active + `,"x":"` + strings.Repeat("x", 1<<20) + `"}`, "", true},
-		"null":            {`null`, "", false},
-		"to refresh":      {active + `,"token_use":"refresh_token"}`, "", false}, // as Ory Hydra answers
-		"Keycloak's":      {active + `,"typ":"Refresh"}`, "", false},
-		"of that type":    {active + `,"token_type":"refresh_token"}`, "", false},
-		"to access":       {active + `,"token_use":"access_token","token_type":"Bearer","typ":"Bearer"}`, "alice", false},
-		"exp is not sane": {active + `,"exp":1e300}`, "alice", false},
+		"active":           {active + `}`, "alice", false},
+		"a client":         {`{"active":true,"client_id":"robot","aud":["x","` + resource + `"]}`, "robot", false},
+		"inactive":         {`{"active":false}`, "", false},
+		"nothing":          {`{}`, "", false},
+		"active as text":   {strings.Replace(active, "true", `"true"`, 1) + `}`, "", false},
+		"expired":          {active + `,"exp":1}`, "", false},
+		"just expired":     {active + `,"exp":` + unix(time.Now().Add(-time.Second)) + `}`, "", false},
+		"not yet":          {active + `,"nbf":99999999999}`, "", false},
+		"no audience":      {`{"active":true,"sub":"alice"}`, "", false},
+		"of others":        {`{"active":true,"sub":"alice","aud":"https://x.example.com"}`, "", false},
+		"nobody":           {`{"active":true,"aud":"` + resource + `"}`, "", false},
+		"a numbered user":  {`{"active":true,"sub":7,"client_id":"robot","aud":"` + resource + `"}`, "", false},
+		"a user, no sub":   {`{"active":true,"username":"ann","client_id":"robot","aud":"` + resource + `"}`, "", false},
+		"no JSON":          {`<html>`, "", true},
+		"an array":         {`[]`, "", true},
+		"huge":             {active + `,"x":"` + strings.Repeat("x", 1<<20) + `"}`, "", true},
+		"null":             {`null`, "", false},
+		"to refresh":       {active + `,"token_use":"refresh_token"}`, "", false}, // as Ory Hydra answers
+		"Keycloak's":       {active + `,"typ":"Refresh"}`, "", false},
+		"of that type":     {active + `,"token_type":"refresh_token"}`, "", false},
+		"to refresh later": {active + `,"typ":"Offline"}`, "", false}, // as Keycloak answers
+		"to access":        {active + `,"token_use":"access_token","token_type":"Bearer","typ":"Bearer"}`, "alice", false},
+		"exp is not sane":  {active + `,"exp":1e300}`, "alice", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

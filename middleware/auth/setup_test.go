@@ -112,7 +112,7 @@ func TestForgottenSetup(t *testing.T) {
 		"a token that is no token": {auth.Bearer(auth.Static{"": {Subject: "a"}}), "Static has no token"},
 		"a token with a line break": {
 			auth.Bearer(auth.Static{"key\n": {Subject: "ann"}, "b": {Subject: "bob"}}),
-			`the token of ["ann"] in Static`,
+			`the token of ["ann"] in Static: want at most 8192 letters, digits and -._~+/, with = only at the end, and no line break`,
 		},
 		"a token that is a sentence":    {auth.Bearer(auth.Static{"s3cret!": {Subject: "a"}}), `the token of ["a"] in Static`},
 		"a token that is too long":      {auth.Bearer(auth.Static{strings.Repeat("a", 9000): {Subject: "a"}}), `the token of ["a"] in Static`},

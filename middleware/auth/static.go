@@ -47,7 +47,7 @@ func (s Static) warnings() []string {
 	switch {
 	case len(lost) > 0:
 		slices.Sort(lost)
-		return []string{fmt.Sprintf("no client can send the token of %q in Static: want letters, digits and -._~+/, and no line break at the end", lost)}
+		return []string{fmt.Sprintf("no client can send the token of %q in Static: want at most %d letters, digits and -._~+/, with = only at the end, and no line break", lost, maxToken)}
 	case len(s) == 0, empty && len(s) == 1:
 		return []string{"Static has no token, so every request is refused"}
 	}
