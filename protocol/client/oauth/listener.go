@@ -146,10 +146,11 @@ func (l *listener) listen(ctx context.Context, earlier string) (*reception, erro
 			listeners, err = l.on(ctx, port)
 		}
 	}
+	for tries := 0; err != nil && (tries == 0 || l.port == 0 && tries < 3); tries++ {
+		listeners, err = l.on(ctx, l.port)
+	}
 	if err != nil {
-		if listeners, err = l.on(ctx, l.port); err != nil {
-			return nil, fmt.Errorf("listening for the browser: %w (another program uses the port: end it, or choose another)", err)
-		}
+		return nil, fmt.Errorf("listening for the browser: %w (another program uses the port: end it, or choose another)", err)
 	}
 	address, _ := listeners[0].Addr().(*net.TCPAddr)
 	r := &reception{
@@ -181,7 +182,7 @@ func (l *listener) on(ctx context.Context, port int) ([]net.Listener, error) {
 
 // hasIPv6 reports whether the machine has the address ::1.
 func hasIPv6() bool {
-	all, _ := net.InterfaceAddrs() // without them there is none
+	all, _ := net.InterfaceAddrs() // if they are unknown, the answer is false
 	return slices.ContainsFunc(all, func(a net.Addr) bool {
 		network, ok := a.(*net.IPNet)
 		return ok && network.IP.Equal(net.IPv6loopback)

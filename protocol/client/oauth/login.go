@@ -71,7 +71,7 @@ func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func
 	if err != nil {
 		return nil, err
 	}
-	if g != nil && g.Obtained.After(began) && len(without(scopes, g.Asked)) == 0 {
+	if g != nil && g.Obtained.After(began) && len(without(scopes, append(slices.Clone(g.Asked), scopeOffline))) == 0 { // some clients may not have it
 		s.current.Store(g)
 		s.loaded.Store(true)
 		return g, nil
