@@ -295,17 +295,17 @@ func (x *exchange) unsolicited(ctx context.Context, out transport.Outbound) erro
 		x.host.fault("an exchange has no Connection")
 		return nil
 	}
-	result := x.result(ctx, out, x.call.Params.Text)
+	later := out
 	if conn.Out != nil {
-		out = conn.Out
+		later = conn.Out
 	}
-	x.host.later.Go(func() {
+	x.host.later.Go(func() { // begins before the result: the client may wait for it then
 		<-x.over
-		if err := x.notify(conn.Context(), out, note{ID: x.call.ID, Text: "unsolicited"}); err != nil && conn.Context().Err() == nil {
+		if err := x.notify(conn.Context(), later, note{ID: x.call.ID, Text: "unsolicited"}); err != nil && conn.Context().Err() == nil {
 			x.host.fault("a Send outside of an exchange: %v", err)
 		}
 	})
-	return result
+	return x.result(ctx, out, x.call.Params.Text)
 }
 
 // pattern returns a text that differs in length and content from one frame to the next.
