@@ -59,8 +59,8 @@ func (deaf) Send(ctx context.Context, _ transport.Frame) error {
 	return ctx.Err()
 }
 
-// TestAskOfAClientThatLeft checks that a question that cannot be written has the error of a client that has left,
-// which is not a fault of the server. A deadline of the handler is another error.
+// TestAskOfAClientThatLeft checks that a question that cannot be written has the error of a client that has left, and
+// not of a fault of the server. A deadline of the handler is another error.
 func TestAskOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -178,13 +178,13 @@ func contentIsJSON(f transport.Fields) bool {
 	return err == nil && name == typeJSON && (charset == "" || charset == "utf-8" || charset == "utf8")
 }
 
-// unreadableContent returns the refusal of a body of another type or with a Content-Encoding,
-// before the body is read. It returns nil if the body can be read.
+// unreadableContent returns the refusal of a body of another type or of a compressed one, before the
+// body is read. It returns nil if the body can be read.
 func unreadableContent(f transport.Fields) *Reply {
 	if !contentIsJSON(f) {
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 	}
-	if _, encoded := f.Value("Content-Encoding"); encoded > 0 {
+	if coding, times := f.Value("Content-Encoding"); times > 1 || coding != "" && !strings.EqualFold(coding, "identity") {
 		return refuse(http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
 	}
 	return nil

@@ -251,6 +251,8 @@ func TestContentTypes(t *testing.T) {
 		{[]string{"application/json", "application/json"}, "", 415},
 		{[]string{"application/json", "text/plain"}, "", 415},
 		{[]string{"application/json"}, "gzip", 415},
+		{[]string{"application/json"}, "identity, br", 415},
+		{[]string{"application/json"}, "Identity", 200}, // some proxies send it
 	} {
 		fields := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": tt.types}
 		if tt.coding != "" {
