@@ -38,7 +38,8 @@ const server = http.createServer().listen(0, "127.0.0.1", () => {
   const serve = provider.callback();
   server.on("request", (req, res) => {
     if (gone || (down && req.url.startsWith("/token")) || (refuses && req.url.startsWith("/reg"))) {
-      res.writeHead(gone || down ? 503 : 403, { "Content-Type": "application/json" }).end('{"error":"temporarily_unavailable"}');
+      const away = gone || down;
+      res.writeHead(away ? 503 : 403, { "Content-Type": "application/json" }).end(`{"error":"${away ? "temporarily_unavailable" : "access_denied"}"}`);
       return;
     }
     serve(req, res);
